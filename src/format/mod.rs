@@ -1,0 +1,3 @@
+//! The diagnostic formats, one folder each. They know Arrow, but not DataFusion.
+
+pub mod ascend_profile;

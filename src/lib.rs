@@ -1,0 +1,25 @@
+//! Ask in SQL what a reinforcement-learning job left on disk.
+//!
+//! Table functions open diagnostic data where it lies, without an import step. Register them on a
+//! [`SessionContext`](datafusion::prelude::SessionContext) with [`session::register`], or take a
+//! ready one from [`session::context`], and query.
+//!
+//! The modules, from the top down; each depends on those below it only:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`session`] | registers everything; what an embedder calls |
+//! | [`library`] | SQL files that are table functions with named parameters |
+//! | [`table`] | table functions and providers: from a call to a scan |
+//! | [`scan`] | the one execution plan: partitions, pruning, order, limits, memory, metrics |
+//! | [`format`] | the formats, one folder each: from a path to units, from a unit to record batches |
+//! | [`source`] | the contract between formats and scan |
+//! | [`text`] | bytes: JSON, CSV, exact decimal numbers, interned text |
+
+pub mod format;
+pub mod library;
+pub mod scan;
+pub mod session;
+pub mod source;
+pub mod table;
+pub mod text;

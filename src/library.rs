@@ -1,0 +1,1 @@
+//! SQL files that become table functions with named parameters.

@@ -1,0 +1,1 @@
+//! The one execution plan for all formats.

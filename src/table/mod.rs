@@ -1,0 +1,1 @@
+//! Table functions, arguments and providers: from a call to a scan.

@@ -1,0 +1,229 @@
+//! Numbers as profilers print them, read exactly.
+//!
+//! Times are decimal microseconds such as `1736405443863674.400`. Through a 64-bit float such a
+//! time has steps of a quarter of a microsecond, which is enough to pick the wrong op; so the
+//! integer of nanoseconds comes from the digits themselves.
+
+/// Nanoseconds from a decimal text in microseconds, exactly; `None` when it is not a finite number
+/// or does not fit.
+///
+/// Takes what Python's `float()` takes (signs, exponents, `_` between digits, surrounding white
+/// space, Unicode digits), except infinities and NaN. Digits beyond the third decimal are rounded
+/// half away from zero.
+pub fn micros_to_nanos(text: &[u8]) -> Option<i64> {
+    fast_micros(text).or_else(|| scaled(text, 3))
+}
+
+/// The common form: optional white space around at most 16 digits, a point and one to three digits.
+fn fast_micros(text: &[u8]) -> Option<i64> {
+    let text = text.trim_ascii();
+    let (mut value, mut i) = (0i64, 0usize);
+    while let Some(d) = text.get(i).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        if i == 15 {
+            // 16 digits and three decimals still fit, more may not: leave it to the general way.
+            if text.len() > 20 {
+                return None;
+            }
+        } else if i > 15 {
+            return None;
+        }
+        value = value * 10 + i64::from(d);
+        i += 1;
+    }
+    if i == 0 {
+        return None;
+    }
+    let mut decimals = 0;
+    if text.get(i) == Some(&b'.') {
+        i += 1;
+        while let Some(d) = text.get(i).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+            if decimals == 3 {
+                return None;
+            }
+            value = value.checked_mul(10)?.checked_add(i64::from(d))?;
+            decimals += 1;
+            i += 1;
+        }
+    }
+    if i != text.len() {
+        return None;
+    }
+    const SCALE: [i64; 4] = [1000, 100, 10, 1];
+    value.checked_mul(*SCALE.get(decimals)?)
+}
+
+/// A decimal text times ten to the power of `shift`, rounded half away from zero to an integer.
+fn scaled(text: &[u8], shift: i32) -> Option<i64> {
+    let plain = plain_number(text)?;
+    let (mantissa, exponent) = match plain.split_once(['e', 'E']) {
+        Some((m, e)) => (m, e.parse::<i32>().ok()?),
+        None => (plain.as_str(), 0),
+    };
+    let (negative, digits) = match mantissa.as_bytes().first()? {
+        b'-' => (true, mantissa.get(1..)?),
+        b'+' => (false, mantissa.get(1..)?),
+        _ => (false, mantissa),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.len() + fraction.len() == 0 || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    // The value is 0.d1d2d3... times ten to the power of `point`.
+    let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
+    let zeros = all.iter().take_while(|d| **d == 0).count();
+    let all = all.get(zeros..)?;
+    if all.is_empty() {
+        return Some(0);
+    }
+    let point = i64::from(exponent) + i64::from(shift) + whole.len() as i64 - zeros as i64;
+    if point > 19 {
+        return None;
+    }
+    let mut value: i128 = 0;
+    for k in 0..point.max(0) {
+        value = value * 10 + i128::from(all.get(k as usize).copied().unwrap_or(0));
+    }
+    let next = if point < 0 { 0 } else { all.get(point as usize).copied().unwrap_or(0) };
+    if next >= 5 {
+        value += 1;
+    }
+    i64::try_from(if negative { -value } else { value }).ok()
+}
+
+/// A number as Python's `float()` reads it, including `inf` and `nan`; `None` when it is none.
+pub fn float(text: &[u8]) -> Option<f64> {
+    let trimmed = text.trim_ascii();
+    let simple = !trimmed.is_empty() && trimmed.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    if simple && let Ok(s) = std::str::from_utf8(trimmed) {
+        return s.parse().ok();
+    }
+    let plain = plain_number(text)?;
+    let unsigned = plain.trim_start_matches(['+', '-']);
+    // Rust reads the same words as Python, in any case; anything else must start like a number.
+    let word = ["inf", "infinity", "nan"].iter().any(|w| unsigned.eq_ignore_ascii_case(w));
+    let number = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    if plain.len() - unsigned.len() > 1 || !(word || number) {
+        return None;
+    }
+    plain.parse().ok()
+}
+
+/// The float of `text`, a number of microseconds whose exact value is `nanos`: what
+/// `text.parse::<f64>()` gives, without parsing again.
+///
+/// Whole microseconds and the fraction are both exact or nearly so, and their sum rounds once;
+/// below 2^20 microseconds a fraction could lie next to a rounding border, so that is parsed.
+pub fn micros_float(text: &[u8], nanos: i64) -> Option<f64> {
+    const SMALL: i64 = 1 << 20;
+    const EXACT: i64 = 1 << 53;
+    let whole = nanos / 1000;
+    let at_most_three_decimals = text.trim_ascii().iter().rev().position(|b| *b == b'.').is_none_or(|d| d <= 3);
+    let digits_only = text.trim_ascii().iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    if digits_only && at_most_three_decimals && (SMALL..EXACT).contains(&whole) {
+        return Some(whole as f64 + (nanos % 1000) as f64 / 1000.0);
+    }
+    float(text)
+}
+
+/// Microseconds as a float from exact nanoseconds, rounded once: the same as printing them with
+/// three decimals and reading the text back.
+pub fn nanos_to_micros(nanos: i64) -> f64 {
+    let text = format!("{}{}.{:03}", if nanos < 0 { "-" } else { "" }, (nanos / 1000).unsigned_abs(), (nanos % 1000).unsigned_abs());
+    text.parse().unwrap_or(f64::NAN)
+}
+
+/// What Python's number syntax allows on top of ASCII: white space around it, `_` between digits,
+/// digits of other scripts. `None` for what it does not allow.
+fn plain_number(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '_' => {
+                let before = out.as_bytes().last().is_some_and(u8::is_ascii_digit);
+                let after = chars.peek().is_some_and(|c| digit(*c).is_some());
+                if !(before && after) {
+                    return None;
+                }
+            }
+            c => out.push(digit(c).unwrap_or(c)),
+        }
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+/// The ASCII digit of a decimal digit; besides ASCII, the full-width forms that East Asian input
+/// methods produce.
+fn digit(c: char) -> Option<char> {
+    match c {
+        '0'..='9' => Some(c),
+        '０'..='９' => char::from_digit(u32::from(c) - u32::from('０'), 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact_to_the_nanosecond() {
+        for (text, ns) in [
+            ("1736405443863674.400", 1_736_405_443_863_674_400),
+            ("1736405443863674.400\t", 1_736_405_443_863_674_400),
+            ("1736405443863674.4", 1_736_405_443_863_674_400),
+            ("9223372036854775.807", i64::MAX),
+            ("0.5", 500),
+            ("12", 12_000),
+            (".5", 500),
+            ("5.", 5_000),
+            ("-1.5", -1_500),
+            ("+1.5", 1_500),
+            ("1.69512E+15", 1_695_120_000_000_000_000),
+            ("17.380000000000003", 17_380),
+            ("0.0005", 1),
+            ("-0.0005", -1),
+            ("0.00049", 0),
+            ("1e-9", 0),
+            ("1_000", 1_000_000),
+            ("１２", 12_000),
+            ("0", 0),
+            ("0.000", 0),
+            ("00000000000000000012.5", 12_500),
+        ] {
+            assert_eq!(micros_to_nanos(text.as_bytes()), Some(ns), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_none() {
+        for text in ["", " ", ".", "-", "1.2.3", "1,5", "N/A", "inf", "nan", "1e", "e5", "1_", "_1", "1__0", "0x10", "9223372036854775.808", "1e30", "--1"] {
+            assert_eq!(micros_to_nanos(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn floats_follow_python() {
+        for (text, value) in [(" 1 ", 1.0), ("+5", 5.0), ("1e3", 1000.0), (".5", 0.5), ("1_000", 1000.0), ("１２", 12.0), ("-0", -0.0), ("inf", f64::INFINITY), ("-Infinity", f64::NEG_INFINITY)] {
+            assert_eq!(float(text.as_bytes()).map(f64::to_bits), Some(value.to_bits()), "{text}");
+        }
+        assert!(float(b"nan").is_some_and(f64::is_nan));
+        for text in ["", "N/A", "8,0", "0x1p3", "1e", "+-1", "infin", "--1", "1 2"] {
+            assert_eq!(float(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_quick_float_equals_the_parsed_one() {
+        let mut state = 0x9E37_79B9_7F4A_7C15u64;
+        for i in 0..200_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let ns = ((state >> 1) >> (i % 40)).cast_signed();
+            let text = format!("{}.{:03}", ns / 1000, ns % 1000);
+            let parsed: f64 = text.parse().expect("a number");
+            assert_eq!(micros_float(text.as_bytes(), ns).map(f64::to_bits), Some(parsed.to_bits()), "{text}");
+            assert_eq!(nanos_to_micros(ns).to_bits(), parsed.to_bits(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The byte-level core that the formats share: numbers, JSON, CSV and interned text.
+
+pub mod decimal;
+pub mod interner;
