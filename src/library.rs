@@ -1,1 +1,209 @@
-//! SQL files that become table functions with named parameters.
+//! SQL files that are table functions with named parameters.
+//!
+//! Each file in `sql/` starts with its call and says what it answers:
+//!
+//! ```sql
+//! -- memory_at_peak(path, match => 'nearest', on_error => 'strict')
+//! -- Who holds memory when most of it is allocated? One row per ...
+//! ```
+//!
+//! followed by one query in which the parameters stand as `$path`, `$match`, ... A call is replaced
+//! by that query while it is planned, so predicates and limits reach the scan as if the query had
+//! been written out.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use datafusion::common::{DataFusionError, Result, internal_err, plan_err};
+use datafusion::logical_expr::planner::{
+    PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
+};
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, Ident, Query, Statement, TableAlias, TableFactor, Value,
+    visit_expressions_mut,
+};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+/// The files, by area. A test compares the list with the directory.
+const FILES: &[(&str, &str)] = &[
+    ("memory/memory_at.sql", include_str!("../sql/memory/memory_at.sql")),
+    ("memory/memory_at_peak.sql", include_str!("../sql/memory/memory_at_peak.sql")),
+    ("memory/memory_gap.sql", include_str!("../sql/memory/memory_gap.sql")),
+    ("memory/memory_never_released.sql", include_str!("../sql/memory/memory_never_released.sql")),
+    ("memory/memory_peaks.sql", include_str!("../sql/memory/memory_peaks.sql")),
+];
+
+/// A table function that is a query.
+#[derive(Debug, Clone)]
+pub struct LibraryFunction {
+    name: String,
+    signature: String,
+    purpose: String,
+    parameters: Vec<(String, Option<Expr>)>,
+    body: Box<Query>,
+    source: &'static str,
+}
+
+impl LibraryFunction {
+    /// Reads one file: the call in the first comment line, the purpose in the following ones, then
+    /// one query.
+    ///
+    /// # Errors
+    /// When the file does not have this form, or the SQL is wrong.
+    pub fn parse(text: &'static str) -> Result<Self> {
+        let mut comments = text.lines().map_while(|l| l.strip_prefix("--")).map(str::trim);
+        let signature = comments.next().unwrap_or_default();
+        let parts = signature.split_once('(').and_then(|(name, rest)| Some((name, rest.strip_suffix(')')?)));
+        let Some((name, inner)) = parts else {
+            return internal_err!("a library file starts with '-- name(parameters)', got '{signature}'");
+        };
+        let mut parameters = Vec::new();
+        for parameter in inner.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            parameters.push(match parameter.split_once("=>") {
+                None => (parameter.to_owned(), None),
+                Some((name, default)) => {
+                    let mut parser = Parser::new(&GenericDialect {}).try_with_sql(default).map_err(sql_error)?;
+                    (name.trim().to_owned(), Some(parser.parse_expr().map_err(sql_error)?))
+                }
+            });
+        }
+        let mut statements = Parser::parse_sql(&GenericDialect {}, text).map_err(sql_error)?;
+        let (Some(Statement::Query(body)), true) = (statements.pop(), statements.is_empty()) else {
+            return internal_err!("library function {name}: expected one query");
+        };
+        let purpose = comments.take_while(|l| !l.is_empty()).collect::<Vec<_>>().join(" ");
+        Ok(Self { name: name.to_owned(), signature: signature.to_owned(), purpose, parameters, body, source: text })
+    }
+
+    /// The name of the function.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How to call it, with the defaults of its parameters.
+    pub fn signature(&self) -> &str {
+        &self.signature
+    }
+
+    /// The question that it answers.
+    pub fn purpose(&self) -> &str {
+        &self.purpose
+    }
+
+    /// The file: header and query.
+    pub fn source(&self) -> &str {
+        self.source
+    }
+
+    /// The query with the arguments of a call in the place of its parameters.
+    fn bind(&self, args: Vec<FunctionArg>, context: &dyn RelationPlannerContext) -> Result<Box<Query>> {
+        let mut given: BTreeMap<&str, Expr> = BTreeMap::new();
+        for (at, arg) in args.into_iter().enumerate() {
+            let (name, value) = match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => match self.parameters.get(at) {
+                    Some((name, _)) => (name.clone(), value),
+                    None => return plan_err!("{}: too many arguments, expected {}", self.name, self.signature),
+                },
+                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                    (context.normalize_ident(name), value)
+                }
+                other => return plan_err!("{}: cannot take {other}, expected {}", self.name, self.signature),
+            };
+            let Some((name, _)) = self.parameters.iter().find(|(known, _)| *known == name) else {
+                return plan_err!("{}: unknown argument {name}, expected {}", self.name, self.signature);
+            };
+            if given.insert(name, value).is_some() {
+                return plan_err!("{}: {name} is given twice", self.name);
+            }
+        }
+        for (name, default) in &self.parameters {
+            match default {
+                Some(default) => drop(given.entry(name).or_insert_with(|| default.clone())),
+                None if given.contains_key(name.as_str()) => {}
+                None => return plan_err!("{}: {name} is missing, expected {}", self.name, self.signature),
+            }
+        }
+        let mut body = self.body.clone();
+        let _ = visit_expressions_mut(&mut body, |expression: &mut Expr| {
+            if let Expr::Value(value) = expression
+                && let Value::Placeholder(name) = &value.value
+                && let Some(value) = given.get(name.trim_start_matches('$'))
+            {
+                *expression = value.clone();
+            }
+            ControlFlow::<()>::Continue(())
+        });
+        Ok(body)
+    }
+}
+
+fn sql_error(error: ParserError) -> DataFusionError {
+    DataFusionError::SQL(Box::new(error), None)
+}
+
+/// All functions of the library, in order of their names.
+///
+/// # Errors
+/// When a shipped file is malformed, which a test rules out.
+pub fn functions() -> Result<Vec<LibraryFunction>> {
+    FILES.iter().map(|(_, text)| LibraryFunction::parse(text)).collect()
+}
+
+/// Plans calls of library functions.
+#[derive(Debug)]
+pub struct LibraryPlanner {
+    functions: Vec<LibraryFunction>,
+}
+
+impl LibraryPlanner {
+    /// Plans calls of these functions.
+    pub fn new(functions: Vec<LibraryFunction>) -> Self {
+        Self { functions }
+    }
+}
+
+impl RelationPlanner for LibraryPlanner {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let TableFactor::Table { name, args: Some(args), alias, .. } = &relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let called = context.object_name_to_table_reference(name.clone())?;
+        let Some(function) = self.functions.iter().find(|f| f.name.eq_ignore_ascii_case(called.table())) else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let subquery = function.bind(args.args.clone(), context)?;
+        let alias = alias.clone().unwrap_or_else(|| TableAlias {
+            explicit: false,
+            name: Ident::new(&function.name),
+            columns: vec![],
+            at: None,
+        });
+        let plan = context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, Some(alias)))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_registered_under_its_own_name() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+        let mut on_disk: Vec<String> = glob::glob(&format!("{}/**/*.sql", root.display()))
+            .unwrap()
+            .map(|p| p.unwrap().strip_prefix(&root).unwrap().display().to_string())
+            .collect();
+        on_disk.sort();
+        assert_eq!(on_disk, FILES.iter().map(|(path, _)| *path).collect::<Vec<_>>());
+        for ((path, _), function) in FILES.iter().zip(functions().unwrap()) {
+            assert!(path.ends_with(&format!("/{}.sql", function.name())), "{path} holds {}", function.name());
+            assert!(!function.purpose().is_empty(), "{path} does not say what it answers");
+        }
+    }
+}

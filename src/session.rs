@@ -1,8 +1,14 @@
 //! Registers everything on a DataFusion session; what an embedder calls.
 
-use datafusion::error::Result;
+use std::sync::Arc;
+
+use datafusion::common::Result;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::library::{self, LibraryPlanner};
+use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_functions};
 
 /// The configuration that suits these tables: information schema on, and no round-robin
 /// repartitioning, because parsing and not aggregation is what costs time here.
@@ -17,16 +23,38 @@ pub fn config() -> SessionConfig {
 /// # Errors
 /// When one of the shipped SQL files cannot be registered, which a test rules out.
 pub fn context(config: SessionConfig) -> Result<SessionContext> {
-    let state = SessionStateBuilder::new().with_config(config).with_default_features().build();
-    let context = SessionContext::new_with_state(state);
+    context_with(config, Arc::default())
+}
+
+/// The same, with a runtime environment of one's own: a memory limit, a directory for spilling.
+///
+/// # Errors
+/// As [`context`].
+pub fn context_with(config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Result<SessionContext> {
+    let builder = SessionStateBuilder::new().with_config(config).with_runtime_env(runtime);
+    let context = SessionContext::new_with_state(builder.with_default_features().build());
     register(&context)?;
     Ok(context)
 }
 
-/// Registers all table functions, table factories and planners on an existing session.
+/// Registers all table functions, library functions and `STORED AS` names on an existing session.
 ///
 /// # Errors
 /// As [`context`].
-pub fn register(_context: &SessionContext) -> Result<()> {
+pub fn register(context: &SessionContext) -> Result<()> {
+    let functions = all_table_functions();
+    for function in functions {
+        context.register_udtf(function.name, Arc::new(FormatFunction::new(*function)));
+    }
+    {
+        let state = context.state_ref();
+        let mut state = state.write();
+        for function in functions {
+            let factory = Arc::new(ExternalTables::new(*function));
+            state.table_factories_mut().insert(function.name.to_ascii_uppercase(), factory);
+        }
+    }
+    context.register_relation_planner(Arc::new(NamedArguments::new(functions.iter().map(|f| f.name).collect())))?;
+    context.register_relation_planner(Arc::new(LibraryPlanner::new(library::functions()?)))?;
     Ok(())
 }

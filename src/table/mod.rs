@@ -1,1 +1,15 @@
 //! Table functions, arguments and providers: from a call to a scan.
+
+mod arguments;
+mod description;
+mod external;
+mod function;
+mod named_arguments;
+mod provider;
+
+pub use arguments::{Arguments, Options};
+pub use description::{Argument, TableFunction, all_table_functions};
+pub use external::ExternalTables;
+pub use function::FormatFunction;
+pub use named_arguments::NamedArguments;
+pub use provider::UnitTable;

@@ -109,27 +109,37 @@ pub fn float(text: &[u8]) -> Option<f64> {
 }
 
 /// The float of `text`, a number of microseconds whose exact value is `nanos`: what
-/// `text.parse::<f64>()` gives, without parsing again.
-///
-/// Whole microseconds and the fraction are both exact or nearly so, and their sum rounds once;
-/// below 2^20 microseconds a fraction could lie next to a rounding border, so that is parsed.
+/// `text.parse::<f64>()` gives, mostly without parsing again.
 pub fn micros_float(text: &[u8], nanos: i64) -> Option<f64> {
-    const SMALL: i64 = 1 << 20;
-    const EXACT: i64 = 1 << 53;
-    let whole = nanos / 1000;
-    let at_most_three_decimals = text.trim_ascii().iter().rev().position(|b| *b == b'.').is_none_or(|d| d <= 3);
-    let digits_only = text.trim_ascii().iter().all(|b| b.is_ascii_digit() || *b == b'.');
-    if digits_only && at_most_three_decimals && (SMALL..EXACT).contains(&whole) {
-        return Some(whole as f64 + (nanos % 1000) as f64 / 1000.0);
-    }
-    float(text)
+    let text = text.trim_ascii();
+    let decimals = text.iter().rev().position(|b| *b == b'.').unwrap_or(0);
+    let plain = decimals <= 3 && text.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    if plain { Some(nanos_to_micros(nanos)) } else { float(text) }
 }
 
 /// Microseconds as a float from exact nanoseconds, rounded once: the same as printing them with
 /// three decimals and reading the text back.
 pub fn nanos_to_micros(nanos: i64) -> f64 {
-    let text = format!("{}{}.{:03}", if nanos < 0 { "-" } else { "" }, (nanos / 1000).unsigned_abs(), (nanos % 1000).unsigned_abs());
+    // Whole microseconds are exact and the fraction nearly so; their sum rounds once. Below 2^20
+    // the fraction could lie so close to a rounding border that its own error counts.
+    const SUM_IS_RIGHT: std::ops::Range<i64> = 1 << 20..1 << 53;
+    let whole = nanos / 1000;
+    if SUM_IS_RIGHT.contains(&whole) {
+        return whole as f64 + (nanos % 1000) as f64 / 1000.0;
+    }
+    let sign = if nanos < 0 { "-" } else { "" };
+    let text = format!("{sign}{}.{:03}", whole.unsigned_abs(), (nanos % 1000).unsigned_abs());
     text.parse().unwrap_or(f64::NAN)
+}
+
+/// An integer as Python's `int()` reads it: white space around it, a sign, `_` between digits.
+pub fn integer(text: &str) -> Option<i64> {
+    let plain = plain_number(text.as_bytes())?;
+    let digits = plain.strip_prefix(['+', '-']).unwrap_or(&plain);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    plain.parse().ok()
 }
 
 /// What Python's number syntax allows on top of ASCII: white space around it, `_` between digits,
@@ -200,6 +210,16 @@ mod tests {
     fn what_is_no_time_is_none() {
         for text in ["", " ", ".", "-", "1.2.3", "1,5", "N/A", "inf", "nan", "1e", "e5", "1_", "_1", "1__0", "0x10", "9223372036854775.808", "1e30", "--1"] {
             assert_eq!(micros_to_nanos(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_follow_python() {
+        for (text, value) in [("07", 7), ("1_0", 10), (" 3", 3), ("+4", 4), ("-1", -1)] {
+            assert_eq!(integer(text), Some(value), "{text}");
+        }
+        for text in ["", "x", "1.0", "1e3", "_1", "+", "1__0", "99999999999999999999"] {
+            assert_eq!(integer(text), None, "{text}");
         }
     }
 

@@ -1,0 +1,10 @@
+-- memory_at(path, at_ns, match => 'nearest', on_error => 'strict')
+-- Who holds memory at one instant? For each role and rank, what each call stack holds at that time.
+--
+-- Parameters: path, match and on_error as in memory_events; at_ns, the time in ns as in start_time_ns.
+-- Columns: role, rank_id, call_stack_id, call_stack, allocations, live_kb (KB).
+-- An allocation is live from its start up to, but not at, its release; without a release, to the end.
+SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack, count(*) AS allocations, sum(size_kb) AS live_kb
+FROM memory_events($path, match => $match, on_error => $on_error)
+WHERE size_kb > 0 AND start_time_ns <= $at_ns AND (release_time_ns IS NULL OR $at_ns < release_time_ns)
+GROUP BY role, rank_id, call_stack_id

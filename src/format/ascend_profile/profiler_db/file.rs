@@ -1,0 +1,179 @@
+//! Opening a database file so that it is only read, whatever is in it.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::source::{Finding, Host, InputFile, Kind, ReadError};
+
+/// The first bytes of every SQLite 3 file that is not encrypted.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// First bytes of a rollback journal that still has something to undo.
+const HOT_JOURNAL: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// What can be told from the file alone, before SQLite sees it: its size, or `None` after a problem
+/// was reported in skip mode.
+///
+/// SQLite would refuse the same files, but with a message that names neither cause nor remedy.
+pub(super) fn check(path: &Path, host: &dyn Host) -> Result<Option<u64>, ReadError> {
+    let refuse =
+        |kind: Kind, message: String| host.report(Finding::problem(kind, path, message)).map(|()| None);
+    let file = match InputFile::open(path) {
+        Ok(file) => file,
+        Err(e) => {
+            let kind = if e.kind() == ErrorKind::NotFound { Kind::Missing } else { Kind::Unreadable };
+            return refuse(kind, format!("cannot be opened: {e}; expected a SQLite database"));
+        }
+    };
+    host.count(crate::source::Counter::FilesOpened, 1);
+    if file.is_empty() {
+        return refuse(
+            Kind::Empty,
+            "the file has zero bytes, expected a SQLite database; export it again".into(),
+        );
+    }
+    let mut head = [0; 100];
+    let n = match file.read_at(&mut head, 0) {
+        Ok(n) => n,
+        Err(e) => {
+            return refuse(Kind::Unreadable, format!("cannot be read: {e}; expected a SQLite database"));
+        }
+    };
+    if !head.starts_with(MAGIC) {
+        let message = "not a SQLite database, or an encrypted one: it does not start with 'SQLite format 3'";
+        return refuse(Kind::BadStructure, message.into());
+    }
+    let stated = stated_size(&head);
+    if n < head.len() || file.len() < stated {
+        let message = format!(
+            "the file is cut off: it has {} bytes, expected {}; copy or export it again",
+            file.len(),
+            stated.max(512)
+        );
+        return refuse(Kind::BadStructure, message);
+    }
+    beside(path, host)?;
+    Ok(Some(file.len()))
+}
+
+/// The size that the header states, in bytes; 0 when the header is too old to be trusted about it.
+fn stated_size(head: &[u8; 100]) -> u64 {
+    let number = |at: usize| {
+        head.get(at..at + 4).and_then(|b| b.try_into().ok()).map_or(0, |b| u64::from(u32::from_be_bytes(b)))
+    };
+    let page = match number(16) >> 16 {
+        1 => 65536,
+        bytes => bytes,
+    };
+    if number(24) == number(92) { number(28) * page } else { 0 }
+}
+
+/// Looks at the journals beside a database: an immutable database is read without them.
+fn beside(path: &Path, host: &dyn Host) -> Result<(), ReadError> {
+    let wal = with_suffix(path, "-wal");
+    if wal.metadata().is_ok_and(|m| m.is_file() && m.len() > 0) {
+        let message = format!("not checkpointed: the newest rows may be in {}", file_name(&wal));
+        host.report(Finding::note(Kind::Unused, path, message))?;
+    }
+    let journal = with_suffix(path, "-journal");
+    let mut head = [0; 8];
+    let hot = InputFile::open(&journal).and_then(|f| f.read_at(&mut head, 0)).is_ok_and(|n| n == head.len());
+    if hot && head == HOT_JOURNAL {
+        let message = format!(
+            "a write was interrupted or is still going on: {} lies beside it; rows may be half written; \
+             wait for the profiler to end, or open and close it once with sqlite3",
+            file_name(&journal)
+        );
+        host.report(Finding::problem(Kind::BadStructure, path, message))?;
+    }
+    Ok(())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The last part of a path, for messages.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().map(OsStr::to_string_lossy).unwrap_or_default().into_owned()
+}
+
+/// Connects to a database that is neither locked, changed nor given any file beside it.
+///
+/// The schema of a file from elsewhere can hold views, triggers and expressions that run functions;
+/// none of them is of use here, so they are switched off rather than trusted.
+pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(immutable_uri(path), flags)?;
+    for (config, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+    ] {
+        conn.set_db_config(config, on)?;
+    }
+    conn.execute_batch(
+        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;
+         PRAGMA mmap_size = 0; PRAGMA query_only = ON;",
+    )?;
+    // Opening is lazy: only this reads the file, and with it the whole schema.
+    conn.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()))?;
+    Ok(conn)
+}
+
+/// The path as a `file:` URI with everything but plain characters percent-encoded.
+fn immutable_uri(path: &Path) -> String {
+    let bytes = path_bytes(path.as_os_str());
+    let mut uri = String::with_capacity(bytes.len() + 40);
+    // An empty authority keeps a path that starts with two slashes from being read as one.
+    uri.push_str(if bytes.first() == Some(&b'/') { "file://" } else { "file:" });
+    for b in bytes {
+        match b {
+            b'/' | b'.' | b'-' | b'_' | b'~' => uri.push(char::from(b)),
+            b if b.is_ascii_alphanumeric() => uri.push(char::from(b)),
+            b => {
+                // Writing to a String cannot fail.
+                let _ = write!(uri, "%{b:02X}");
+            }
+        }
+    }
+    uri.push_str("?mode=ro&immutable=1");
+    uri
+}
+
+#[cfg(unix)]
+fn path_bytes(path: &OsStr) -> Vec<u8> {
+    std::os::unix::ffi::OsStrExt::as_bytes(path).to_vec()
+}
+
+/// With `/` for `\`, and `/C:/...` for a path with a drive, as SQLite wants it in a URI.
+#[cfg(windows)]
+fn path_bytes(path: &OsStr) -> Vec<u8> {
+    let text = path.to_string_lossy().replace('\\', "/");
+    let drive = text.as_bytes().get(1) == Some(&b':');
+    format!("{}{text}", if drive { "/" } else { "" }).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uri_holds_only_plain_characters() {
+        let uri = |path: &str| immutable_uri(Path::new(path));
+        assert_eq!(uri("a/b.db"), "file:a/b.db?mode=ro&immutable=1");
+        assert_eq!(uri("/x y/100%?#é.db"), "file:///x%20y/100%25%3F%23%C3%A9.db?mode=ro&immutable=1");
+        assert_eq!(uri("//host/b.db"), "file:////host/b.db?mode=ro&immutable=1");
+    }
+}

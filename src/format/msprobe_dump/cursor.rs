@@ -1,0 +1,356 @@
+//! Parsing JSON of which the end may not be in memory yet.
+//!
+//! [`Pull`](crate::text::json::pull::Pull) wants one complete value. A dump file is one object of
+//! any size, so this reader tells two things apart that are the same to `Pull`: bytes that are no
+//! JSON, and bytes that are not there yet. Who meets the second reads on and starts the same member
+//! again. The dialect is that of Python's `json` module.
+
+use wide::u8x16;
+
+use crate::text::json::escape::{Oddities, text_of};
+use crate::text::json::pull::{Kind, word_kind};
+
+/// Why a step of the reading did not come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The bytes in memory end before the value does.
+    More,
+    /// The bytes are not JSON.
+    Broken {
+        /// Offset in the bytes in memory.
+        at: usize,
+        /// What should stand there.
+        expected: &'static str,
+    },
+}
+
+/// A reader that walks through bytes in memory.
+#[derive(Debug)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Whether the input ends where the bytes do.
+    last: bool,
+    /// The closing bracket of everything open inside of a value that is being passed. Kept so that
+    /// passing many small values allocates once.
+    open: Vec<u8>,
+}
+
+impl<'a> Cursor<'a> {
+    /// Starts at the first of these bytes; `last` says that no others follow them.
+    pub(super) fn new(bytes: &'a [u8], last: bool) -> Self {
+        Self { bytes, at: 0, last, open: Vec::new() }
+    }
+
+    /// How many bytes were passed.
+    #[inline]
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Passes this many bytes.
+    pub(super) fn advance(&mut self, n: usize) {
+        self.at = self.bytes.len().min(self.at + n);
+    }
+
+    /// The bytes from an earlier place to here.
+    #[inline]
+    pub(super) fn since(&self, start: usize) -> &'a [u8] {
+        self.bytes.get(start..self.at).unwrap_or_default()
+    }
+
+    /// The first byte of the next token; passes white space.
+    #[inline]
+    pub(super) fn token(&mut self) -> Result<u8, Stop> {
+        while let Some(b) = self.bytes.get(self.at) {
+            if !matches!(b, b' ' | b'\n' | b'\r' | b'\t') {
+                return Ok(*b);
+            }
+            self.at += 1;
+        }
+        self.short("more: the file ends here")
+    }
+
+    /// Whether only white space is left of the input.
+    pub(super) fn at_end(&mut self) -> Result<bool, Stop> {
+        match self.token() {
+            Ok(_) => Ok(false),
+            Err(Stop::More) => Err(Stop::More),
+            Err(Stop::Broken { .. }) => Ok(true),
+        }
+    }
+
+    /// Passes one byte that must be this one.
+    #[inline]
+    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
+        if self.token()? != byte {
+            return self.broken(expected);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Passes a string; returns the bytes between its quotes.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<&'a [u8], Stop> {
+        if self.token()? != b'"' {
+            return self.broken("a string");
+        }
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        match string_end(rest) {
+            Some(end) => {
+                self.at += end + 2;
+                Ok(rest.get(..end).unwrap_or_default())
+            }
+            None => self.short("a string that ends"),
+        }
+    }
+
+    /// Passes a number or a word.
+    #[inline]
+    pub(super) fn word(&mut self) -> Result<(Kind, &'a [u8]), Stop> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some(end) = rest.iter().position(|b| is_delimiter(*b)) else {
+            if !self.last {
+                return Err(Stop::More);
+            }
+            return self.word_of(rest);
+        };
+        self.word_of(rest.get(..end).unwrap_or_default())
+    }
+
+    #[inline]
+    fn word_of(&mut self, raw: &'a [u8]) -> Result<(Kind, &'a [u8]), Stop> {
+        match word_kind(raw) {
+            Some(kind) => {
+                self.at += raw.len();
+                Ok((kind, raw))
+            }
+            None => self.broken("a value"),
+        }
+    }
+
+    /// Passes the comma before a member, its key and the colon; returns the bytes between the quotes
+    /// of the key. At the end of the object passes its bracket and returns nothing.
+    #[inline]
+    pub(super) fn next_key(&mut self, first: bool) -> Result<Option<&'a [u8]>, Stop> {
+        match self.token()? {
+            b'}' => {
+                self.at += 1;
+                return Ok(None);
+            }
+            b',' if !first => self.at += 1,
+            b'"' if first => {}
+            _ if first => return self.broken("a key or `}`"),
+            _ => return self.broken("`,` or `}` after a value"),
+        }
+        self.key().map(Some)
+    }
+
+    /// Passes an object; `member` is called with each key, in front of the value, which it must pass.
+    #[inline]
+    pub(super) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.expect(b'{', "an object")?;
+        let mut first = true;
+        while let Some(key) = self.next_key(first)? {
+            member(self, key)?;
+            first = false;
+        }
+        Ok(())
+    }
+
+    /// Passes an array; `element` is called in front of each element, which it must pass.
+    #[inline]
+    pub(super) fn array(
+        &mut self,
+        mut element: impl FnMut(&mut Self, usize) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        self.expect(b'[', "an array")?;
+        if self.token()? == b']' {
+            self.at += 1;
+            return Ok(());
+        }
+        let mut index = 0;
+        loop {
+            element(self, index)?;
+            index += 1;
+            match self.token()? {
+                b',' => self.at += 1,
+                b']' => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return self.broken("`,` or `]` after a value"),
+            }
+        }
+    }
+
+    /// Passes a value of any type. Not recursive: the depth of nesting is data.
+    #[inline]
+    pub(super) fn skip(&mut self) -> Result<(), Stop> {
+        match self.token()? {
+            b'"' => self.string().map(drop),
+            b'{' | b'[' => self.skip_nested(),
+            _ => self.word().map(drop),
+        }
+    }
+
+    fn skip_nested(&mut self) -> Result<(), Stop> {
+        self.open.clear();
+        loop {
+            match self.token()? {
+                b'{' => {
+                    self.at += 1;
+                    if self.token()? != b'}' {
+                        self.key()?;
+                        self.open.push(b'}');
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                b'[' => {
+                    self.at += 1;
+                    if self.token()? != b']' {
+                        self.open.push(b']');
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                b'"' => {
+                    self.string()?;
+                }
+                _ => {
+                    self.word()?;
+                }
+            }
+            // A value has ended, and with it perhaps what it is in.
+            loop {
+                let Some(close) = self.open.last().copied() else { return Ok(()) };
+                match self.token()? {
+                    b',' => {
+                        self.at += 1;
+                        if close == b'}' {
+                            self.key()?;
+                        }
+                        break;
+                    }
+                    b if b == close => {
+                        self.at += 1;
+                        self.open.pop();
+                    }
+                    _ if close == b'}' => return self.broken("`,` or `}` after a value"),
+                    _ => return self.broken("`,` or `]` after a value"),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn key(&mut self) -> Result<&'a [u8], Stop> {
+        let key = self.string()?;
+        self.expect(b':', "`:` after a key")?;
+        Ok(key)
+    }
+
+    /// The end of the bytes: more may come, or the file is cut off.
+    fn short<T>(&self, expected: &'static str) -> Result<T, Stop> {
+        if self.last { Err(Stop::Broken { at: self.at, expected }) } else { Err(Stop::More) }
+    }
+
+    /// What stands here is not what should.
+    pub(super) fn broken<T>(&self, expected: &'static str) -> Result<T, Stop> {
+        Err(Stop::Broken { at: self.at, expected })
+    }
+}
+
+/// The text of a string that ends before the cursor, given the bytes between its quotes.
+pub(super) fn decode<'a>(
+    cursor: &Cursor<'_>,
+    raw: &'a [u8],
+) -> Result<(std::borrow::Cow<'a, str>, Oddities), Stop> {
+    match text_of(raw) {
+        Some(text) => Ok(text),
+        None => cursor.broken("a string before this place whose escapes are complete"),
+    }
+}
+
+/// Where the string ends, given the bytes after its opening quote.
+#[inline]
+fn string_end(bytes: &[u8]) -> Option<usize> {
+    // Most strings are short and without escapes; then one step finds the end.
+    let mut from = 0;
+    if let Some(front) = bytes.first_chunk::<16>() {
+        let front = u8x16::new(*front);
+        let special = front.simd_eq(u8x16::splat(b'"')) | front.simd_eq(u8x16::splat(b'\\'));
+        from = (special.to_bitmask() | 1 << 16).trailing_zeros() as usize;
+        if bytes.get(from) == Some(&b'"') {
+            return Some(from);
+        }
+    }
+    loop {
+        let rest = bytes.get(from..)?;
+        let quote = memchr::memchr2(b'"', b'\\', rest)?;
+        if rest.get(quote) == Some(&b'"') {
+            return Some(from + quote);
+        }
+        from += quote + 2;
+    }
+}
+
+/// Whether a byte ends a number or word.
+#[inline]
+fn is_delimiter(b: u8) -> bool {
+    matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t' | b':' | b'"' | b'{' | b'[')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every cut of a good text asks for more, never says that it is broken.
+    #[test]
+    fn cut_input_asks_for_more() {
+        let text = r#"{"a\"b": [1.5, -2e+3, {"c": NaN}, []], "d": {"e": "x\\", "long": "a string of more than sixteen bytes"}, "f": null}"#;
+        for end in 0..text.len() {
+            let cut = text.get(..end).unwrap_or_default();
+            assert_eq!(Cursor::new(cut.as_bytes(), false).skip(), Err(Stop::More), "{cut}");
+            assert!(matches!(Cursor::new(cut.as_bytes(), true).skip(), Err(Stop::Broken { .. })), "{cut}");
+        }
+        assert_eq!(Cursor::new(text.as_bytes(), false).skip(), Ok(()));
+    }
+
+    #[test]
+    fn a_word_at_the_edge_may_go_on() {
+        assert_eq!(Cursor::new(b"12", false).word(), Err(Stop::More));
+        assert_eq!(Cursor::new(b"12", true).word(), Ok((Kind::Number, &b"12"[..])));
+        assert_eq!(Cursor::new(b"12,", false).word(), Ok((Kind::Number, &b"12"[..])));
+    }
+
+    #[test]
+    fn broken_grammar_is_found_without_the_rest() {
+        for (text, at) in [("{\"a\" 1", 5), ("[1 2", 3), ("{\"a\": 1,}", 8), ("{,", 1), ("[01,", 1), ("[1, ]", 4)] {
+            let stop = Cursor::new(text.as_bytes(), false).skip();
+            assert!(matches!(stop, Err(Stop::Broken { at: found, .. }) if found == at), "{text}: {stop:?}");
+        }
+    }
+
+    #[test]
+    fn members_and_elements_are_visited() {
+        let mut seen = Vec::new();
+        let mut cursor = Cursor::new(br#"{"a": [1, 2], "b": []}"#, true);
+        cursor
+            .object(|c, key| {
+                let key = key.to_vec();
+                c.array(|c, i| {
+                    seen.push((key.clone(), i));
+                    c.skip()
+                })
+            })
+            .expect("valid");
+        assert_eq!(seen, [(b"a".to_vec(), 0), (b"a".to_vec(), 1)]);
+        assert_eq!(cursor.at_end(), Ok(true));
+    }
+}

@@ -1,0 +1,231 @@
+//! Micro-steps: to which of the forward passes of one step a call belongs, and how calls are
+//! numbered anew inside each of them.
+//!
+//! A key whose parent is `null` and that names a module is the root of a micro-step, in file order.
+//! Every other key belongs to the micro-step of the root that its parents lead to. This is what the
+//! reference does, also where it is surprising: a model without a single root has as many
+//! micro-steps as it has top-level modules.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::path::Path;
+
+use hashbrown::HashMap;
+
+use crate::source::{Finding, Kind, Place};
+
+use super::construct_json::{Construct, Parent};
+use super::target::{index_position, is_number};
+
+/// The micro-steps of one file.
+#[derive(Debug, Default)]
+pub(super) struct MicroSteps {
+    construct: Construct,
+    /// For each key its micro-step and its new call index.
+    placed: Vec<Option<Placed>>,
+    count: i64,
+    any: bool,
+}
+
+/// Where a key belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Placed {
+    micro: i64,
+    index: u32,
+}
+
+/// What `construct.json` says about a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The file does not list it.
+    Unlisted,
+    /// It is listed, but its parents lead to no root.
+    Rootless,
+    /// It belongs to this micro-step, and is the call with this index in it.
+    At {
+        /// Counted from 0 within the file.
+        micro: i64,
+        /// Counted from 0 among the calls of the same name in the micro-step.
+        index: u32,
+    },
+}
+
+impl MicroSteps {
+    /// Places all keys. Faults of single keys are findings; these keys have no place.
+    pub(super) fn new(construct: Construct, path: &Path) -> (Self, Vec<Finding>) {
+        let (micro, faults) = micro_of_keys(&construct);
+        let faults = faults
+            .into_iter()
+            .map(|(key, message)| {
+                let key = construct.key(key).to_owned();
+                Finding::problem(Kind::BadValue, path, message).at(Place::Key(key))
+            })
+            .collect();
+        let count = micro.iter().flatten().max().map_or(1, |last| last.saturating_add(1));
+        let indices = renumber(&construct, &micro);
+        let placed: Vec<Option<Placed>> = micro
+            .into_iter()
+            .zip(indices)
+            .map(|(micro, index)| Some(Placed { micro: micro?, index }))
+            .collect();
+        (Self { any: placed.iter().any(Option::is_some), placed, count, construct }, faults)
+    }
+
+    /// How many micro-steps the file has; at least 1 for a file that was written by a collector.
+    pub(super) fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// Whether any key has a place. If none has, all keys of the dump keep their names.
+    pub(super) fn any(&self) -> bool {
+        self.any
+    }
+
+    /// Looks a key up.
+    #[inline]
+    pub(super) fn find(&self, key: &str) -> Found {
+        let Some(number) = self.construct.find(key) else { return Found::Unlisted };
+        match self.placed.get(number as usize).copied().flatten() {
+            Some(Placed { micro, index }) => Found::At { micro, index },
+            None => Found::Rootless,
+        }
+    }
+}
+
+/// A key as it is looked up among the parents: gradients and parameters hang below the forward call.
+fn looked_up(key: &str) -> Cow<'_, str> {
+    // Both markers are searched at once: no other text of a key holds `d` behind `.b` or `.p` often.
+    if !key.contains(".backward") && !key.contains(".parameters_grad") {
+        return Cow::Borrowed(key);
+    }
+    Cow::Owned(key.replace(".backward", ".forward").replace(".parameters_grad", ".forward"))
+}
+
+/// What is known about a key while parents are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Not looked at yet.
+    Unknown,
+    /// It is on the way that is being followed: meeting it again is a cycle.
+    Open,
+    /// The result; `None` when it leads to no root.
+    Leads(Option<i64>),
+    /// It leads to a fault.
+    Faulty,
+}
+
+/// The micro-step of each key, and the faults that were met.
+fn micro_of_keys(construct: &Construct) -> (Vec<Option<i64>>, Vec<(u32, &'static str)>) {
+    let parents: Vec<Parent> = construct.parents().collect();
+    let mut roots = 0i64;
+    // What the reference calls the parents: roots by their numbers. Keys outside of any module are
+    // not in it, so that following them ends there.
+    let mut ways: Vec<Way> = parents
+        .iter()
+        .enumerate()
+        .map(|(number, parent)| match parent {
+            Parent::None => {
+                let key = construct.key(number as u32);
+                let root = !key.contains(".backward") && ["Module", "Cell", "optimizer"].iter().any(|m| key.starts_with(m));
+                if !root {
+                    return Way::Leads(None);
+                }
+                roots += 1;
+                Way::Leads(Some(roots - 1))
+            }
+            Parent::Number(n) => Way::Leads(Some(*n)),
+            Parent::Other => Way::Leads(None),
+            Parent::Key(_) | Parent::Container => Way::Unknown,
+        })
+        .collect();
+    let mut faults = Vec::new();
+    let mut micro = Vec::with_capacity(parents.len());
+    let mut open: Vec<u32> = Vec::new();
+    for number in 0..construct.len() as u32 {
+        let mut key = looked_up(construct.key(number));
+        let end = loop {
+            let Some(next) = construct.find(&key) else { break Way::Leads(None) };
+            let Some(way) = ways.get_mut(next as usize) else { break Way::Leads(None) };
+            match (*way, parents.get(next as usize)) {
+                (Way::Unknown, Some(Parent::Key(parent))) => {
+                    *way = Way::Open;
+                    open.push(next);
+                    key = looked_up(construct.text_of(*parent));
+                }
+                (Way::Unknown, _) => {
+                    *way = Way::Faulty;
+                    faults.push((next, "the parent is a list or an object, expected a key, a number or null"));
+                    break Way::Faulty;
+                }
+                (Way::Open, _) => {
+                    faults.push((next, "the parents lead in a circle"));
+                    break Way::Faulty;
+                }
+                (known, _) => break known,
+            }
+        };
+        for passed in open.drain(..) {
+            if let Some(way) = ways.get_mut(passed as usize) {
+                *way = end;
+            }
+        }
+        micro.push(if let Way::Leads(micro) = end { micro } else { None });
+    }
+    (micro, faults)
+}
+
+/// The new call index of each key: within its micro-step, among the keys that are equal but for
+/// their index, by that index.
+fn renumber(construct: &Construct, micro: &[Option<i64>]) -> Vec<u32> {
+    let mut stems: HashMap<(i64, String), u32> = HashMap::new();
+    let mut calls: Vec<(u32, u32)> = Vec::with_capacity(micro.len());
+    let mut stem = String::new();
+    for (number, micro) in micro.iter().enumerate() {
+        let Some(micro) = micro else { continue };
+        let key = construct.key(number as u32);
+        stem.clear();
+        match index_position(key) {
+            None => stem.push_str(key),
+            Some(at) => {
+                let (before, after) = (key.get(..at.start), key.get(at.end..));
+                let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+                // One of the two dots around the index goes with it.
+                stem.push_str(before.strip_suffix('.').unwrap_or(before));
+                stem.push_str(if before.is_empty() { after.strip_prefix('.').unwrap_or(after) } else { after });
+            }
+        }
+        let fresh = stems.len() as u32;
+        let group = match stems.get(&(*micro, stem.as_str()) as &dyn StemKey) {
+            Some(group) => *group,
+            None => {
+                stems.insert((*micro, stem.clone()), fresh);
+                fresh
+            }
+        };
+        calls.push((group, number as u32));
+    }
+    // Stable, so that equal indices keep the order of the file.
+    calls.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| compare_indices(construct.key(a.1), construct.key(b.1))));
+    let mut indices = vec![0; micro.len()];
+    let mut last = None;
+    let mut next = 0;
+    for (group, number) in calls {
+        next = if last == Some(group) { next + 1 } else { 0 };
+        last = Some(group);
+        if let Some(index) = indices.get_mut(number as usize) {
+            *index = next;
+        }
+    }
+    indices
+}
+
+/// Compares the indices of two keys as numbers of any size; a missing one is 0.
+fn compare_indices(a: &str, b: &str) -> Ordering {
+    let digits = |key: &str| {
+        let digits = index_position(key).and_then(|at| key.get(at)).unwrap_or("0").to_owned();
+        debug_assert!(is_number(&digits));
+        digits.trim_start_matches('0').to_owned()
+    };
+    let (a, b) = (digits(a), digits(b));
+    a.len().cmp(&b.len()).then_with(|| a.cmp(&b))
+}

@@ -1,0 +1,110 @@
+//! The scan's side of reading: cancellation, memory, metrics, and what becomes of problems.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+
+use crate::source::{Counter, Finding, FindingLog, Host, ReadError};
+
+use super::OnError;
+
+/// Name of the metric that counts problems which were left out; the shell looks for it.
+pub const PROBLEMS_LEFT_OUT: &str = "problems_left_out";
+
+/// Small reservations are gathered until they are worth a call to the memory pool.
+const RESERVE_STEP: usize = 64 << 10;
+
+/// Host of all readers of one partition, one after the other.
+pub(super) struct ScanHost {
+    stop: Arc<AtomicBool>,
+    memory: MemoryReservation,
+    gathered: AtomicUsize,
+    on_error: OnError,
+    findings: Mutex<FindingLog>,
+    files_opened: Count,
+    bytes_read: Count,
+    rows_read: Count,
+    rows_left_out: Count,
+    events_read: Count,
+    problems_left_out: Count,
+}
+
+impl ScanHost {
+    pub(super) fn new(
+        label: &str,
+        partition: usize,
+        on_error: OnError,
+        context: &TaskContext,
+        metrics: &ExecutionPlanMetricsSet,
+        stop: Arc<AtomicBool>,
+    ) -> Self {
+        let counter = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
+        Self {
+            stop,
+            memory: MemoryConsumer::new(format!("{label}[{partition}]")).register(context.memory_pool()),
+            gathered: AtomicUsize::new(0),
+            on_error,
+            findings: Mutex::default(),
+            files_opened: counter("files_opened"),
+            bytes_read: counter("bytes_read"),
+            rows_read: counter("rows_read"),
+            rows_left_out: counter("rows_left_out"),
+            events_read: counter("events_read"),
+            problems_left_out: counter(PROBLEMS_LEFT_OUT),
+        }
+    }
+
+    /// A unit has been read: what it needed is free again.
+    pub(super) fn end_unit(&self) {
+        self.memory.free();
+        self.gathered.store(0, Ordering::Relaxed);
+    }
+
+    /// What was reported since the last call.
+    pub(super) fn take_findings(&self) -> Vec<Finding> {
+        match self.findings.lock() {
+            Ok(mut log) => std::mem::take(&mut *log).into_findings(),
+            Err(_) => vec![],
+        }
+    }
+}
+
+impl Host for ScanHost {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<(), ReadError> {
+        let gathered = self.gathered.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if gathered < RESERVE_STEP {
+            return Ok(());
+        }
+        let want = self.gathered.swap(0, Ordering::Relaxed);
+        self.memory.try_grow(want).map_err(|e| ReadError::Memory(Box::new(e)))
+    }
+
+    fn count(&self, counter: Counter, n: u64) {
+        let metric = match counter {
+            Counter::FilesOpened => &self.files_opened,
+            Counter::BytesRead => &self.bytes_read,
+            Counter::RowsRead => &self.rows_read,
+            Counter::RowsLeftOut => &self.rows_left_out,
+            Counter::EventsRead => &self.events_read,
+        };
+        metric.add(usize::try_from(n).unwrap_or(usize::MAX));
+    }
+
+    fn report(&self, finding: Finding) -> Result<(), ReadError> {
+        let problem = finding.is_problem();
+        if problem && self.on_error == OnError::Skip {
+            self.problems_left_out.add(usize::try_from(finding.count).unwrap_or(usize::MAX));
+        }
+        if let Ok(mut log) = self.findings.lock() {
+            log.push(finding);
+        }
+        if problem && self.on_error == OnError::Strict { Err(ReadError::Refused) } else { Ok(()) }
+    }
+}

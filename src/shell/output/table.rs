@@ -1,0 +1,112 @@
+//! table: aligned columns for people.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::util::pretty::pretty_format_batches_with_schema;
+
+use super::Printer;
+use super::cell::Cells;
+
+/// Keeps the first rows, as text, and draws them when the result is complete.
+pub(super) struct Table {
+    names: Vec<String>,
+    /// One list of texts per column.
+    columns: Vec<Vec<String>>,
+    kept: usize,
+    max_rows: Option<usize>,
+    left_out: u64,
+}
+
+impl Table {
+    /// A table with these columns that shows up to `max_rows`.
+    pub(super) fn new(schema: &SchemaRef, max_rows: Option<usize>) -> Self {
+        let names: Vec<String> = schema.fields().iter().map(|f| visible(f.name())).collect();
+        let columns = vec![Vec::new(); names.len()];
+        Self { names, columns, kept: 0, max_rows, left_out: 0 }
+    }
+}
+
+impl Printer for Table {
+    fn begin(&mut self, _out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &RecordBatch, _out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        let room = self.max_rows.map_or(usize::MAX, |max| max.saturating_sub(self.kept));
+        let shown = batch.num_rows().min(room);
+        self.left_out += (batch.num_rows() - shown) as u64;
+        self.kept += shown;
+        let batch = batch.slice(0, shown);
+        let cells = Cells::new(&batch)?;
+        for row in 0..shown {
+            let mut columns = self.columns.iter_mut();
+            cells.row(row, |cell| {
+                if let Some(column) = columns.next() {
+                    column.push(visible(cell.unwrap_or("NULL")));
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        let fields: Vec<Field> = self.names.iter().map(|n| Field::new(n, DataType::Utf8, false)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        let columns = std::mem::take(&mut self.columns).into_iter();
+        let columns = columns.map(|c| Arc::new(StringArray::from(c)) as ArrayRef).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(self.kept));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
+        out.extend_from_slice(pretty_format_batches_with_schema(schema, &[batch])?.to_string().as_bytes());
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+/// The text with control characters spelled out: data must not move the cursor or colour the
+/// terminal. Line ends stay, a cell may have several lines.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\n' => shown.push('\n'),
+            c if c.is_control() => shown.extend(c.escape_default()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{batch, print};
+    use super::*;
+
+    #[test]
+    fn control_characters_are_spelled_out_and_lines_kept() {
+        let text = print(Table::new(&batch().schema(), None), &batch());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 8, "{text}");
+        assert!(lines[3].contains("a.py(1): <module>; ") && lines[3].contains(r#"x|y\t"z\"#), "{text}");
+        assert!(lines[4].contains("b.py(2): f"), "{text}");
+        assert_eq!(visible("\u{1b}[31m\r"), "\\u{1b}[31m\\r");
+    }
+
+    #[test]
+    fn rows_beyond_the_limit_are_counted() {
+        let mut table = Table::new(&batch().schema(), Some(4));
+        let mut out = Vec::new();
+        table.rows(&batch(), &mut out).unwrap();
+        table.rows(&batch(), &mut out).unwrap();
+        table.end(&mut out).unwrap();
+        assert_eq!((table.kept, table.left_out()), (4, 2));
+    }
+}

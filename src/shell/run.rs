@@ -1,0 +1,213 @@
+//! Runs statements: from a script to results on stdout.
+//!
+//! Queries run on worker threads of their own. The thread that waits for Ctrl-C does nothing else,
+//! so a query that keeps all workers busy can still be cancelled.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::datatypes::UInt64Type;
+use datafusion::config::SqlParserOptions;
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
+use futures::StreamExt;
+use rl_insight_sql::session;
+use tokio::runtime::Handle;
+use tokio::signal::ctrl_c;
+
+use super::failure::{Failure, join_text, tell};
+use super::flags::Invocation;
+use super::output::{Format, Output, Written};
+use super::script::{Piece, Script};
+
+/// A session with the settings that the commands of the prompt change. Clones share the session.
+#[derive(Clone)]
+pub(crate) struct Runner {
+    context: SessionContext,
+    workers: Handle,
+    max_rows: Option<usize>,
+    quiet: bool,
+    /// How results are written from now on.
+    pub(crate) format: Format,
+}
+
+/// What to do on Ctrl-C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnInterrupt {
+    /// Return at once: the program is about to end.
+    Leave,
+    /// Wait until the query writes no more: a prompt follows. A second Ctrl-C does not wait.
+    Settle,
+}
+
+impl Runner {
+    /// A fresh session as the command line wants it. Its queries run on `workers`.
+    ///
+    /// # Errors
+    /// When the session cannot be set up.
+    pub(crate) fn new(invocation: &Invocation, workers: Handle) -> Result<Self> {
+        let config = session::config().with_target_partitions(invocation.threads.get());
+        let context = match invocation.memory_limit {
+            Some(bytes) => session::context_with(config, limited(bytes)?)?,
+            None => session::context(config)?,
+        };
+        let Invocation { max_rows, quiet, format, .. } = *invocation;
+        Ok(Self { context, workers, max_rows, quiet, format })
+    }
+
+    /// The session that statements run in.
+    pub(crate) fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// Whether remarks are left out.
+    pub(crate) fn quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// How statements are read at the moment.
+    pub(crate) fn parser_options(&self) -> SqlParserOptions {
+        self.context.copied_config().options().sql_parser.clone()
+    }
+
+    /// Runs the statements of a script one after the other, up to the first failure.
+    ///
+    /// # Errors
+    /// What made a statement fail, naming the statement; or Ctrl-C.
+    pub(crate) async fn run(&self, script: Script, on_interrupt: OnInterrupt) -> Result<(), Failure> {
+        let runner = self.clone();
+        let mut job = self.workers.spawn(async move { runner.statements(&script).await });
+        tokio::select! {
+            done = &mut job => return done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),
+            Ok(()) = ctrl_c() => job.abort(),
+        }
+        if on_interrupt == OnInterrupt::Leave {
+            return Err(Failure::Interrupted { twice: false });
+        }
+        tokio::select! {
+            _ = &mut job => Err(Failure::Interrupted { twice: false }),
+            Ok(()) = ctrl_c() => Err(Failure::Interrupted { twice: true }),
+        }
+    }
+
+    async fn statements(&self, script: &Script) -> Result<(), Failure> {
+        let pieces = script.pieces(&self.parser_options())?;
+        let count = pieces.len();
+        for (piece, number) in pieces.into_iter().zip(1..) {
+            let line = piece.line;
+            let done = self.piece(piece).await;
+            done.map_err(|failure| failure.at(&script.place(number, count, line)))?;
+        }
+        Ok(())
+    }
+
+    async fn piece(&self, piece: Piece) -> Result<(), Failure> {
+        // Not earlier: a statement before it may have changed the options.
+        let statement = piece.parse(&self.parser_options())?;
+        self.statement(statement).await
+    }
+
+    async fn statement(&self, statement: Statement) -> Result<(), Failure> {
+        let logical = self.context.state().statement_to_plan(statement).await?;
+        let writes = matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+        let frame = self.context.execute_logical_plan(logical).await?;
+        let task = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await?;
+        if writes {
+            self.written(&plan, task).await?;
+        } else {
+            self.result(&plan, task).await?;
+        }
+        tell_left_out(&plan);
+        Ok(())
+    }
+
+    /// A statement with a result.
+    async fn result(&self, plan: &Plan, task: Arc<Task>) -> Result<(), Failure> {
+        let mut stream = execute_stream(Arc::clone(plan), task)?;
+        let schema = stream.schema();
+        if schema.fields().is_empty() {
+            // SET and everything that defines something: no columns, nothing to print.
+            while let Some(batch) = stream.next().await {
+                batch?;
+            }
+            return Ok(());
+        }
+        let mut output = Output::new(self.format, &schema, self.max_rows);
+        while let Some(batch) = stream.next().await {
+            let printed = batch.map_err(Failure::from).and_then(|b| output.batch(&b));
+            if let Err(failure) = printed {
+                output.break_off();
+                return Err(failure);
+            }
+        }
+        let written = output.finish()?;
+        if self.format == Format::Table {
+            self.tell_rows(written);
+        }
+        Ok(())
+    }
+
+    /// COPY and INSERT: how many rows they wrote is a remark, not a result.
+    async fn written(&self, plan: &Plan, task: Arc<Task>) -> Result<(), Failure> {
+        let mut stream = execute_stream(Arc::clone(plan), task)?;
+        let mut rows = 0;
+        while let Some(batch) = stream.next().await {
+            rows += written_rows(&batch?);
+        }
+        if !self.quiet {
+            tell(format_args!("{} written", counted(rows)));
+        }
+        Ok(())
+    }
+
+    /// The line below a table. That rows are missing is said even when remarks are not wanted.
+    fn tell_rows(&self, written: Written) {
+        let Written { rows, left_out } = written;
+        if left_out > 0 {
+            tell(format_args!("({}, {} shown; --max-rows 0 shows all)", counted(rows), rows - left_out));
+        } else if !self.quiet {
+            tell(format_args!("({})", counted(rows)));
+        }
+    }
+}
+
+type Plan = Arc<dyn ExecutionPlan>;
+type Task = datafusion::execution::TaskContext;
+
+/// Memory that the operators of all queries share fairly; they spill to disk when it gets short. An
+/// error names the biggest consumers.
+fn limited(bytes: usize) -> Result<Arc<RuntimeEnv>> {
+    const NAMED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
+    let pool = TrackConsumersPool::new(FairSpillPool::new(bytes), NAMED);
+    RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc()
+}
+
+fn written_rows(batch: &RecordBatch) -> u64 {
+    let counts = batch.columns().first().and_then(|c| c.as_primitive_opt::<UInt64Type>());
+    counts.map_or(0, |c| c.iter().flatten().sum())
+}
+
+fn counted(rows: u64) -> String {
+    if rows == 1 { "1 row".into() } else { format!("{rows} rows") }
+}
+
+/// Under `on_error => 'skip'` a result can be incomplete; nobody should have to guess that.
+fn tell_left_out(plan: &Plan) {
+    let Some(problems) = NonZeroU64::new(left_out(plan)) else { return };
+    let (noun, verb) = if problems.get() == 1 { ("problem", "was") } else { ("problems", "were") };
+    tell(format_args!("note: {problems} {noun} {verb} left out; SELECT * FROM diagnostics(path) lists them"));
+}
+
+/// Sums the metric by which scans report what they skipped.
+fn left_out(plan: &Plan) -> u64 {
+    let own = plan.metrics().and_then(|m| m.sum_by_name("problems_left_out"));
+    let below: u64 = plan.children().into_iter().map(left_out).sum();
+    own.map_or(0, |v| v.as_usize() as u64) + below
+}

@@ -1,0 +1,196 @@
+//! Scripts: where SQL comes from, and how it falls apart into statements.
+//!
+//! Statements end where the lexer of the SQL parser sees a semicolon, so quotes, comments and dollar
+//! strings may hold one. Each statement is parsed when its turn comes: those before a syntax error
+//! have already been run by then, as in other SQL shells.
+
+use datafusion::config::{Dialect as DialectName, SqlParserOptions};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
+
+/// SQL text and where it comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Script {
+    name: Option<String>,
+    text: String,
+}
+
+/// One statement of a script, not parsed yet.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// Line of its first word, counted from 1.
+    pub(crate) line: u64,
+    tokens: Vec<TokenWithSpan>,
+    /// What the lexer could not read, in the last piece of a script.
+    broken: Option<TokenizerError>,
+}
+
+impl Script {
+    /// A script. The name is how error messages call it; `None` when there is only one it could be.
+    pub(crate) fn new(name: Option<String>, text: impl Into<String>) -> Self {
+        Self { name, text: text.into() }
+    }
+
+    /// The SQL.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its statements, without empty ones. The dialect decides what is a quote or a comment.
+    ///
+    /// # Errors
+    /// When the dialect is unknown.
+    pub(crate) fn pieces(&self, options: &SqlParserOptions) -> Result<Vec<Piece>> {
+        let dialect = dialect(options.dialect)?;
+        let (tokens, broken) = tokens(&self.text, dialect.as_ref());
+        let mut pieces = Vec::new();
+        let mut piece = Piece { line: 0, tokens: Vec::new(), broken: None };
+        for token in tokens {
+            match &token.token {
+                Token::SemiColon => pieces.extend(piece.take()),
+                Token::Whitespace(_) if piece.tokens.is_empty() => {}
+                _ => piece.tokens.push(token),
+            }
+        }
+        piece.broken = broken;
+        pieces.extend(piece.take());
+        Ok(pieces)
+    }
+
+    /// How messages name the statement with this number (counted from 1) of `count`; may be empty.
+    pub(crate) fn place(&self, number: usize, count: usize, line: u64) -> String {
+        let statement = (count > 1).then(|| format!("statement {number} (line {line})"));
+        let parts: Vec<&str> = [self.name.as_deref(), statement.as_deref()].into_iter().flatten().collect();
+        parts.join(": ")
+    }
+}
+
+impl Piece {
+    /// What was collected, unless that is nothing; a new collection begins.
+    fn take(&mut self) -> Option<Piece> {
+        let tokens = std::mem::take(&mut self.tokens);
+        let broken = self.broken.take();
+        let line = match (tokens.first(), &broken) {
+            (Some(first), _) => first.span.start.line,
+            (None, Some(e)) => e.location.line,
+            (None, None) => return None,
+        };
+        Some(Piece { line, tokens, broken })
+    }
+
+    /// Parses it. Places in error messages count from the beginning of the script.
+    ///
+    /// # Errors
+    /// When it is not valid SQL.
+    pub(crate) fn parse(self, options: &SqlParserOptions) -> Result<Statement> {
+        if let Some(e) = self.broken {
+            return Err(ParserError::from(e).into());
+        }
+        let dialect = dialect(options.dialect)?;
+        let mut parser = DFParserBuilder::new(self.tokens)
+            .with_dialect(dialect.as_ref())
+            .with_recursion_limit(options.recursion_limit.get())
+            .build()?;
+        let mut statements = parser.parse_statements()?;
+        match (statements.pop_front(), statements.is_empty()) {
+            (Some(statement), true) => Ok(statement),
+            // A piece holds no semicolon and is not empty, so the parser has complained before.
+            _ => Err(DataFusionError::Internal("a statement was split in the wrong place".into())),
+        }
+    }
+}
+
+/// Whether text that is being typed can be run: its last word is a semicolon, or there is no word.
+///
+/// Text that ends inside a quote or a comment is not complete. Text that is wrong in another way is:
+/// nobody can repair it by typing more, and running it shows what is wrong.
+pub(crate) fn is_complete(text: &str, options: &SqlParserOptions) -> bool {
+    let Ok(dialect) = dialect(options.dialect) else { return true };
+    let (tokens, broken) = tokens(text, dialect.as_ref());
+    if let Some(e) = broken {
+        return !(e.message.starts_with("Unterminated") || e.message.contains("EOF"));
+    }
+    let last = tokens.iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
+    last.is_none_or(|t| t.token == Token::SemiColon)
+}
+
+/// The tokens of a text; when it cannot be read to the end, those before that place and the reason.
+fn tokens(text: &str, dialect: &dyn Dialect) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
+    let mut tokens = Vec::new();
+    let broken = Tokenizer::new(dialect, text).tokenize_with_location_into_buf(&mut tokens).err();
+    (tokens, broken)
+}
+
+fn dialect(name: DialectName) -> Result<Box<dyn Dialect>> {
+    dialect_from_str(name).ok_or_else(|| {
+        DataFusionError::Configuration(format!("the SQL dialect {} is unknown", name.as_ref()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &str) -> Vec<Piece> {
+        Script::new(None, text).pieces(&SqlParserOptions::default()).unwrap()
+    }
+
+    #[test]
+    fn semicolons_in_quotes_comments_and_dollar_strings_do_not_end_a_statement() {
+        let text = "select ';' as \";\" -- ; \n/* ; /* ; */ */;\n;\nselect $a$ ; $$ ; $a$;-- end ;";
+        let found = pieces(text);
+        assert_eq!(found.iter().map(|p| p.line).collect::<Vec<_>>(), [1, 4]);
+        for piece in found {
+            piece.parse(&SqlParserOptions::default()).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_precedes_an_open_quote_can_still_be_run() {
+        let mut found = pieces("select 1;\n\nselect 'abc").into_iter();
+        assert!(found.next().unwrap().parse(&SqlParserOptions::default()).is_ok());
+        let last = found.next().unwrap();
+        assert_eq!(last.line, 3);
+        let error = last.parse(&SqlParserOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("Unterminated string literal at Line: 3, Column: 8"), "{error}");
+    }
+
+    #[test]
+    fn scripts_without_words_have_no_statements() {
+        for text in ["", " \n", ";;", "-- nothing", "/* nothing */ ;"] {
+            assert!(pieces(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_count_lines_from_the_beginning_of_the_script() {
+        let piece = pieces("select 1;\nselect\n  )").pop().unwrap();
+        let error = piece.parse(&SqlParserOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("Line: 3"), "{error}");
+    }
+
+    #[test]
+    fn input_is_complete_when_its_last_word_is_a_semicolon() {
+        let complete = |text| is_complete(text, &SqlParserOptions::default());
+        for text in ["", "select 1;", "select ';';", "select 1; -- done", "select 1;\n", "-- only a comment"]
+        {
+            assert!(complete(text), "{text}");
+        }
+        let open = [
+            "select 1",
+            "select ';",
+            "select 1 -- ;",
+            "/* ; ",
+            "select $$ ;",
+            "select \"a;",
+            "select 1; select 2",
+        ];
+        for text in open {
+            assert!(!complete(text), "{text}");
+        }
+    }
+}

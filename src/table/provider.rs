@@ -1,0 +1,87 @@
+//! The table behind every call: from a path and a format to a scan.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::scan::{OnError, ScanSpec, UnitScanExec, is_unit_filter, partition_units, prune_units};
+use crate::source::{DataError, Format, Layout, expand_roots};
+
+/// A path read as one format. The path is looked at anew for every query.
+#[derive(Debug, Clone)]
+pub struct UnitTable {
+    format: Arc<dyn Format>,
+    paths: Vec<String>,
+    on_error: OnError,
+}
+
+impl UnitTable {
+    /// Paths (directories, files or globs) read as this format.
+    pub fn new(format: Arc<dyn Format>, paths: Vec<String>, on_error: OnError) -> Self {
+        Self { format, paths, on_error }
+    }
+
+    /// Lists units, on a thread where blocking is allowed.
+    async fn discover(&self) -> Result<Layout> {
+        let this = self.clone();
+        let walk = move || -> Result<Layout, DataError> {
+            let roots = expand_roots(this.format.name(), &this.paths)?;
+            this.format.discover(&roots)
+        };
+        let layout = match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                runtime.spawn_blocking(walk).await.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?
+            }
+            // Planning may run outside of a runtime, for example behind a foreign-function interface.
+            Err(_) => walk(),
+        };
+        layout.map_err(|e| DataFusionError::External(Box::new(e)))
+    }
+}
+
+#[async_trait]
+impl TableProvider for UnitTable {
+    fn schema(&self) -> SchemaRef {
+        self.format.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let keys = self.format.key_columns();
+        let decide = |filter: &&Expr| {
+            if is_unit_filter(filter, keys) {
+                TableProviderFilterPushDown::Exact
+            } else {
+                TableProviderFilterPushDown::Unsupported
+            }
+        };
+        Ok(filters.iter().map(decide).collect())
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let layout = self.discover().await?;
+        let found = layout.units.len();
+        let units = prune_units(session, filters, self.format.key_columns(), layout.units)?;
+        let target = session.config().target_partitions();
+        let runs = partition_units(units, target);
+        let spec = ScanSpec::new(Arc::clone(&self.format), runs, found, layout.findings, target)
+            .with_projection(projection)?
+            .with_limit(limit)
+            .with_on_error(self.on_error);
+        Ok(Arc::new(UnitScanExec::new(spec)))
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests of the program as a whole. One binary, because each one links the whole query engine.
+
+mod cases;
+mod cli;
+mod discovery;
+mod sample_data;
+mod support;
