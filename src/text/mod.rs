@@ -2,5 +2,6 @@
 
 pub mod csv;
 pub mod decimal;
+pub mod encoding;
 pub mod interner;
 pub mod json;

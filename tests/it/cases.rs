@@ -90,14 +90,15 @@ async fn check(case: &Path, rule: &str, on_error: &str, wanted: &str) -> Result<
     if wanted == got {
         return Ok(());
     }
-    let missing: Vec<_> = wanted.iter().filter(|row| !got.contains(row)).collect();
-    let surplus: Vec<_> = got.iter().filter(|row| !wanted.contains(row)).collect();
-    Err(format!(
-        "{} rows instead of {}\n  missing {missing:#?}\n  surplus {surplus:#?}",
-        got.len(),
-        wanted.len()
-    )
-    .into())
+    let mut message = format!("{} rows instead of {}", got.len(), wanted.len());
+    for (what, these, others) in [("missing", &wanted, &got), ("surplus", &got, &wanted)] {
+        for row in these.iter().filter(|row| !others.contains(row)) {
+            let values: Vec<_> =
+                row.iter().map(|v| v.as_deref().unwrap_or("NULL").escape_debug().to_string()).collect();
+            message += &format!("\n  {what}: {}", values.join(" | "));
+        }
+    }
+    Err(message.into())
 }
 
 /// Where we differ from a case on purpose: the reference does not look at MindSpore's directories

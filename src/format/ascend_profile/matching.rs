@@ -290,9 +290,16 @@ impl Cover {
     /// The last of the first `count` intervals whose end is at or after `time`.
     fn last_reaching(&self, count: usize, time: i64) -> Option<usize> {
         let reaches = |node: usize| self.tree.get(node).is_some_and(|end| *end >= time);
-        // Walks up from the leaf behind the range to the left neighbour that reaches far enough...
+        // Up from the leaf behind the range to the left neighbour that reaches far enough ...
         let mut node = self.size + count.min(self.size);
-        loop {
+        if count >= self.size {
+            // The range is everything: start at the root.
+            node = 1;
+            if !reaches(node) {
+                return None;
+            }
+        }
+        while count < self.size {
             if node <= 1 {
                 return None;
             }

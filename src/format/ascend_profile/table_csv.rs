@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::source::{Counter, Finding, FindingLog, Host, Kind, Place, ReadError};
 use crate::text::csv::{CsvBlock, Records};
-use crate::text::decimal;
+use crate::text::{decimal, encoding};
 
 /// What some editors put at the start of a UTF-8 file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -195,7 +195,7 @@ impl Varieties {
             }
         };
         note(self.not_available, Kind::BadValue, "N/A is read as NULL");
-        note(self.replaced, Kind::Encoding, "bytes that are not UTF-8 are replaced by U+FFFD");
+        note(self.replaced, Kind::Encoding, "characters that are not UTF-8 are replaced by U+FFFD; save the file as UTF-8");
         note(
             self.exponents,
             Kind::Time,
@@ -268,7 +268,7 @@ impl<'a> Row<'a> {
     /// A cell as text, cleaned.
     pub(super) fn text(&self, column: usize) -> Cow<'a, str> {
         let cell = self.source(column).map_or(&b""[..], |s| s.0);
-        match String::from_utf8_lossy(cell) {
+        match encoding::replace_invalid(cell) {
             Cow::Borrowed(text) => Cow::Borrowed(clean(text)),
             Cow::Owned(text) => {
                 self.count(|v| v.replaced += 1);

@@ -7,15 +7,14 @@
 //! micro-steps as it has top-level modules.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
+use std::fmt::Write as _;
 use std::path::Path;
 
-use hashbrown::HashMap;
-
 use crate::source::{Finding, Kind, Place};
+use crate::text::interner::Interner;
 
 use super::construct_json::{Construct, Parent};
-use super::target::{index_position, is_number};
+use super::target::index_position;
 
 /// The micro-steps of one file.
 #[derive(Debug, Default)]
@@ -94,7 +93,6 @@ impl MicroSteps {
 
 /// A key as it is looked up among the parents: gradients and parameters hang below the forward call.
 fn looked_up(key: &str) -> Cow<'_, str> {
-    // Both markers are searched at once: no other text of a key holds `d` behind `.b` or `.p` often.
     if !key.contains(".backward") && !key.contains(".parameters_grad") {
         return Cow::Borrowed(key);
     }
@@ -177,55 +175,119 @@ fn micro_of_keys(construct: &Construct) -> (Vec<Option<i64>>, Vec<(u32, &'static
 /// The new call index of each key: within its micro-step, among the keys that are equal but for
 /// their index, by that index.
 fn renumber(construct: &Construct, micro: &[Option<i64>]) -> Vec<u32> {
-    let mut stems: HashMap<(i64, String), u32> = HashMap::new();
-    let mut calls: Vec<(u32, u32)> = Vec::with_capacity(micro.len());
+    let mut stems = Interner::new();
+    let mut calls: Vec<Call> = Vec::with_capacity(micro.len());
     let mut stem = String::new();
     for (number, micro) in micro.iter().enumerate() {
         let Some(micro) = micro else { continue };
         let key = construct.key(number as u32);
         stem.clear();
-        match index_position(key) {
-            None => stem.push_str(key),
+        // The same name in another micro-step is another group.
+        let _ = write!(stem, "{micro} ");
+        let index = match index_position(key) {
+            None => {
+                stem.push_str(key);
+                "0"
+            }
             Some(at) => {
-                let (before, after) = (key.get(..at.start), key.get(at.end..));
-                let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+                let before = key.get(..at.start).unwrap_or_default();
+                let after = key.get(at.end..).unwrap_or_default();
                 // One of the two dots around the index goes with it.
                 stem.push_str(before.strip_suffix('.').unwrap_or(before));
                 stem.push_str(if before.is_empty() { after.strip_prefix('.').unwrap_or(after) } else { after });
-            }
-        }
-        let fresh = stems.len() as u32;
-        let group = match stems.get(&(*micro, stem.as_str()) as &dyn StemKey) {
-            Some(group) => *group,
-            None => {
-                stems.insert((*micro, stem.clone()), fresh);
-                fresh
+                key.get(at).unwrap_or_default()
             }
         };
-        calls.push((group, number as u32));
+        let digits = index.trim_start_matches('0');
+        calls.push(Call { group: stems.intern(&stem), digits, number: number as u32 });
     }
-    // Stable, so that equal indices keep the order of the file.
-    calls.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| compare_indices(construct.key(a.1), construct.key(b.1))));
+    // Stable, so that equal indices keep the order of the file. The indices are numbers of any size.
+    calls.sort_by(|a, b| (a.group, a.digits.len(), a.digits).cmp(&(b.group, b.digits.len(), b.digits)));
     let mut indices = vec![0; micro.len()];
     let mut last = None;
     let mut next = 0;
-    for (group, number) in calls {
-        next = if last == Some(group) { next + 1 } else { 0 };
-        last = Some(group);
-        if let Some(index) = indices.get_mut(number as usize) {
+    for call in calls {
+        next = if last == Some(call.group) { next + 1 } else { 0 };
+        last = Some(call.group);
+        if let Some(index) = indices.get_mut(call.number as usize) {
             *index = next;
         }
     }
     indices
 }
 
-/// Compares the indices of two keys as numbers of any size; a missing one is 0.
-fn compare_indices(a: &str, b: &str) -> Ordering {
-    let digits = |key: &str| {
-        let digits = index_position(key).and_then(|at| key.get(at)).unwrap_or("0").to_owned();
-        debug_assert!(is_number(&digits));
-        digits.trim_start_matches('0').to_owned()
-    };
-    let (a, b) = (digits(a), digits(b));
-    a.len().cmp(&b.len()).then_with(|| a.cmp(&b))
+/// A key on its way to a new index.
+struct Call<'a> {
+    /// Number of its micro-step and name.
+    group: u32,
+    /// Its index without leading zeros.
+    digits: &'a str,
+    /// Number of the key.
+    number: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(json: &str) -> (MicroSteps, Vec<Finding>) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("construct.json");
+        std::fs::write(&path, json).expect("written");
+        let host = crate::format::msprobe_dump::test_host::Collect::default();
+        let construct = Construct::read(&path, &host).expect("not stopped").expect("readable");
+        MicroSteps::new(construct, Path::new("construct.json"))
+    }
+
+    #[test]
+    fn roots_are_counted_and_calls_numbered_anew() {
+        let (steps, faults) = steps(
+            r#"{"Module.m.A.forward.0": null, "Torch.mul.0.forward": "Module.m.A.forward.0",
+                "Module.m.A.forward.1": null, "Torch.mul.1.forward": "Module.m.A.forward.1",
+                "Torch.mul.7.forward": "Module.m.A.forward.1", "Tensor.to.0.forward": null,
+                "Module.m.A.backward.1": null, "Torch.x.0.forward": ""}"#,
+        );
+        assert!(faults.is_empty());
+        assert_eq!(steps.count(), 2);
+        assert_eq!(steps.find("Torch.mul.0.forward"), Found::At { micro: 0, index: 0 });
+        assert_eq!(steps.find("Torch.mul.1.forward"), Found::At { micro: 1, index: 0 });
+        assert_eq!(steps.find("Torch.mul.7.forward"), Found::At { micro: 1, index: 1 });
+        assert_eq!(steps.find("Module.m.A.backward.1"), Found::At { micro: 1, index: 0 });
+        assert_eq!(steps.find("Tensor.to.0.forward"), Found::Rootless);
+        assert_eq!(steps.find("Torch.x.0.forward"), Found::Rootless);
+        assert_eq!(steps.find("Torch.y.0.forward"), Found::Unlisted);
+    }
+
+    #[test]
+    fn deep_chains_work_and_circles_are_told() {
+        let mut json = String::from("{\"Module.m.A.forward.0\": null");
+        let mut parent = "Module.m.A.forward.0".to_owned();
+        for n in 0..5000 {
+            json += &format!(", \"Torch.a.{n}.forward\": \"{parent}\"");
+            parent = format!("Torch.a.{n}.forward");
+        }
+        let (deep, faults) = steps(&(json + "}"));
+        assert!(faults.is_empty());
+        assert_eq!(deep.find("Torch.a.4999.forward"), Found::At { micro: 0, index: 4999 });
+        let (circle, faults) = steps(r#"{"a": "b", "b": "c", "c": "b", "d": [1, 2]}"#);
+        assert_eq!(faults.len(), 2);
+        assert_eq!(circle.find("a"), Found::Rootless);
+        assert_eq!(circle.count(), 1);
+    }
+
+    #[test]
+    fn a_repeated_key_keeps_its_place_and_takes_the_last_parent() {
+        let (steps, _) = steps(r#"{"Module.a": "x", "Module.b": null, "Module.a": null}"#);
+        assert_eq!(steps.find("Module.a"), Found::At { micro: 0, index: 0 });
+        assert_eq!(steps.find("Module.b"), Found::At { micro: 1, index: 0 });
+    }
+
+    #[test]
+    fn pairs_are_parents_in_the_form_of_megatron_only() {
+        let pairs = r#""Module.a.0": [null, 0], "T.b.0": ["Module.a.0", 5]"#;
+        let (plain, faults) = steps(&format!("{{{pairs}}}"));
+        assert_eq!((plain.find("T.b.0"), faults.len()), (Found::Rootless, 2));
+        let (megatron, faults) = steps(&format!("{{{pairs}, \"megatron_micro_step_number\": 1}}"));
+        assert_eq!((megatron.find("T.b.0"), faults.len()), (Found::At { micro: 0, index: 0 }, 0));
+    }
 }
