@@ -6,7 +6,7 @@ use std::path::Path;
 use super::failure::{Failure, tell};
 use super::flags::read_file;
 use super::output::Format;
-use super::run::{OnInterrupt, Runner};
+use super::run::Runner;
 use super::script::Script;
 
 /// A command.
@@ -90,11 +90,11 @@ pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failur
         Action::Format => choose_format(runner, argument)?,
         Action::Read => {
             let script = Script::new(Some(argument.to_owned()), read_file(Path::new(argument))?);
-            runner.run(script, OnInterrupt::Settle).await?;
+            runner.run(script).await?;
         }
         Action::Describe => {
             let sql = if argument.is_empty() { tables(runner) } else { format!("DESCRIBE {argument}") };
-            runner.run(Script::new(None, sql), OnInterrupt::Settle).await?;
+            runner.run(Script::new(None, sql)).await?;
         }
     }
     Ok(Step::Stay)
@@ -139,12 +139,13 @@ fn help() {
 fn choose_format(runner: &mut Runner, name: &str) -> Result<(), Failure> {
     let names = || Format::names().join(", ");
     if name.is_empty() {
-        tell(format_args!("{} (one of {})", runner.format.name(), names()));
+        tell(format_args!("{} (one of {})", runner.format().name(), names()));
         return Ok(());
     }
-    runner.format = Format::named(name).ok_or_else(|| {
+    let format = Format::named(name).ok_or_else(|| {
         Failure::Usage(format!("the format {name} is unknown; expected one of {}", names()))
     })?;
+    runner.set_format(format);
     Ok(())
 }
 

@@ -22,11 +22,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The input data cannot be read as asked. Exit code 3.
     Data(String),
-    /// Ctrl-C. Exit code 130. `twice`: the query did not even stop at the first one.
-    Interrupted {
-        /// Whether Ctrl-C was pressed again before the query had stopped.
-        twice: bool,
-    },
+    /// Ctrl-C. Exit code 130.
+    Interrupted,
     /// Whoever read our results has gone away, as `head` does. Nobody is left to be told: exit code 0.
     ClosedPipe,
 }
@@ -47,7 +44,7 @@ impl Failure {
             Failure::Query(_) | Failure::Output(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Data(_) => 3,
-            Failure::Interrupted { .. } => 130,
+            Failure::Interrupted => 130,
         })
     }
 
@@ -67,7 +64,7 @@ impl Failure {
             Failure::Query(text) | Failure::Output(text) | Failure::Usage(text) | Failure::Data(text) => {
                 tell(format_args!("error: {text}"));
             }
-            Failure::Interrupted { .. } => tell("interrupted"),
+            Failure::Interrupted => tell("interrupted"),
             Failure::ClosedPipe => {}
         }
     }

@@ -13,8 +13,9 @@ use super::output::Format;
 use super::script::Script;
 
 const AFTER_HELP: &str = "\
-With -c or -f the program runs what they give, in the order of the command line, and ends. Without \
-them it runs the SQL that it reads from standard input, or shows a prompt when that is a terminal.
+With -c or -f the program runs what they give, in the order of the command line, and ends. Without
+them it runs the SQL that it reads from standard input, or shows a prompt when that is a terminal: \\?
+lists the commands there, and the history is in $XDG_STATE_HOME/rl-insight-sql (~/.local/state).
 
 Results go to stdout; everything else goes to stderr.
   csv       NULL is an empty field, the empty string is \"\"

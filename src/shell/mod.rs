@@ -5,6 +5,7 @@
 //! | [`flags`] | the command line, up to scripts that have been read |
 //! | [`script`] | SQL text and its statements |
 //! | [`run`] | statements to results |
+//! | [`workers`] | the threads of the queries |
 //! | [`output`] | results to bytes on stdout |
 //! | [`prompt`], [`commands`], [`complete`] | what happens on a terminal |
 //! | [`failure`] | errors to texts and exit codes |
@@ -17,16 +18,17 @@ mod output;
 mod prompt;
 mod run;
 mod script;
+mod workers;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Builder;
 
 use failure::Failure;
 use flags::{Invocation, Surroundings};
-use run::{OnInterrupt, Runner};
+use run::Runner;
 
 /// Runs the program with these arguments, the first of which is its name.
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -38,7 +40,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(invocation) => invocation,
         Err(code) => return code,
     };
-    match on_runtimes(invocation) {
+    match with_runtime(invocation) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
@@ -47,30 +49,21 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Deep expressions are planned recursively; the default of 2 MiB is too little for some.
-const WORKER_STACK: usize = 8 << 20;
-
-fn on_runtimes(invocation: Invocation) -> Result<(), Failure> {
-    let cannot_start = |e: io::Error| Failure::Query(format!("threads cannot be started: {e}"));
-    let front = Builder::new_current_thread().enable_all().build().map_err(cannot_start)?;
-    let workers = Builder::new_multi_thread()
-        .worker_threads(invocation.threads.get())
-        .thread_name("query")
-        .thread_stack_size(WORKER_STACK)
+/// Waits for Ctrl-C on a thread of its own and leaves the work to others: a query that keeps all
+/// workers busy can still be cancelled.
+fn with_runtime(invocation: Invocation) -> Result<(), Failure> {
+    let front = Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(cannot_start)?;
-    let done = front.block_on(work(invocation, workers.handle().clone()));
-    // A cancelled reader may be in the middle of a file; nobody needs to wait for it.
-    workers.shutdown_background();
-    done
+        .map_err(|e| Failure::Query(format!("the program cannot wait for events: {e}")))?;
+    front.block_on(work(invocation))
 }
 
-async fn work(invocation: Invocation, workers: Handle) -> Result<(), Failure> {
-    let runner = Runner::new(&invocation, workers)?;
+async fn work(invocation: Invocation) -> Result<(), Failure> {
+    let mut runner = Runner::new(&invocation)?;
     let Some(scripts) = invocation.scripts else { return prompt::run(runner).await };
     for script in scripts {
-        runner.run(script, OnInterrupt::Leave).await?;
+        runner.run(script).await?;
     }
     Ok(())
 }

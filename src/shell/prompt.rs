@@ -10,7 +10,7 @@ use rustyline::{Behavior, CompletionType, Config, Editor};
 use super::commands::{self, Step, is_command};
 use super::complete::Assistant;
 use super::failure::{Failure, tell};
-use super::run::{OnInterrupt, Runner};
+use super::run::Runner;
 use super::script::Script;
 
 const PROMPT: &str = "rl-insight-sql> ";
@@ -23,8 +23,7 @@ const HISTORY_ENTRIES: usize = 10_000;
 /// A failed statement is reported and the prompt goes on.
 ///
 /// # Errors
-/// When nothing can be read from the terminal any more, nobody reads the results, or Ctrl-C is
-/// pressed again while a query does not stop.
+/// When nothing can be read from the terminal any more, or nobody reads the results.
 pub(crate) async fn run(mut runner: Runner) -> Result<(), Failure> {
     let mut editor = editor(&runner).map_err(|e| terminal_failure(&e))?;
     let history = history_file().filter(|path| load_history(&mut editor, path));
@@ -46,10 +45,12 @@ pub(crate) async fn run(mut runner: Runner) -> Result<(), Failure> {
         match step(&mut runner, input).await {
             Ok(Step::Stay) => {}
             Ok(Step::Leave) => return Ok(()),
-            Err(failure @ (Failure::ClosedPipe | Failure::Interrupted { twice: true })) => {
-                return Err(failure);
+            Err(Failure::ClosedPipe) => return Err(Failure::ClosedPipe),
+            Err(failure) => {
+                // A query that was cancelled may be in the middle of a line.
+                drop(std::io::stdout().lock());
+                failure.tell();
             }
-            Err(failure) => failure.tell(),
         }
     }
 }
@@ -58,7 +59,7 @@ async fn step(runner: &mut Runner, input: String) -> Result<Step, Failure> {
     if is_command(&input) {
         return commands::run(runner, &input).await;
     }
-    runner.run(Script::new(None, input), OnInterrupt::Settle).await.map(|()| Step::Stay)
+    runner.run(Script::new(None, input)).await.map(|()| Step::Stay)
 }
 
 type Line = Editor<Assistant, DefaultHistory>;

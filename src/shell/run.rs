@@ -3,8 +3,10 @@
 //! Queries run on worker threads of their own. The thread that waits for Ctrl-C does nothing else,
 //! so a query that keeps all workers busy can still be cancelled.
 
+use std::io;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::UInt64Type;
@@ -18,82 +20,97 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use rl_insight_sql::session;
-use tokio::runtime::Handle;
 use tokio::signal::ctrl_c;
 
 use super::failure::{Failure, join_text, tell};
 use super::flags::Invocation;
 use super::output::{Format, Output, Written};
 use super::script::{Piece, Script};
+use super::workers::Workers;
 
-/// A session with the settings that the commands of the prompt change. Clones share the session.
-#[derive(Clone)]
+/// Runs scripts, one at a time, in one session.
 pub(crate) struct Runner {
-    context: SessionContext,
-    workers: Handle,
-    max_rows: Option<usize>,
-    quiet: bool,
-    /// How results are written from now on.
-    pub(crate) format: Format,
+    session: Session,
+    workers: Workers,
 }
 
-/// What to do on Ctrl-C.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OnInterrupt {
-    /// Return at once: the program is about to end.
-    Leave,
-    /// Wait until the query writes no more: a prompt follows. A second Ctrl-C does not wait.
-    Settle,
+/// The part of a [`Runner`] that goes to the worker threads. Clones share the tables and settings.
+#[derive(Clone)]
+struct Session {
+    context: SessionContext,
+    format: Format,
+    max_rows: Option<usize>,
+    quiet: bool,
+    /// Set when nobody waits for the script that is running any more.
+    stopped: Arc<AtomicBool>,
 }
 
 impl Runner {
-    /// A fresh session as the command line wants it. Its queries run on `workers`.
+    /// A fresh session as the command line wants it.
     ///
     /// # Errors
-    /// When the session cannot be set up.
-    pub(crate) fn new(invocation: &Invocation, workers: Handle) -> Result<Self> {
+    /// When the session cannot be set up, or there are no threads to be had.
+    pub(crate) fn new(invocation: &Invocation) -> Result<Self, Failure> {
         let config = session::config().with_target_partitions(invocation.threads.get());
         let context = match invocation.memory_limit {
             Some(bytes) => session::context_with(config, limited(bytes)?)?,
             None => session::context(config)?,
         };
         let Invocation { max_rows, quiet, format, .. } = *invocation;
-        Ok(Self { context, workers, max_rows, quiet, format })
+        let session = Session { context, format, max_rows, quiet, stopped: Arc::default() };
+        let workers = Workers::start(invocation.threads).map_err(|e| no_threads(&e))?;
+        Ok(Self { session, workers })
     }
 
     /// The session that statements run in.
     pub(crate) fn context(&self) -> &SessionContext {
-        &self.context
+        &self.session.context
     }
 
     /// Whether remarks are left out.
     pub(crate) fn quiet(&self) -> bool {
-        self.quiet
+        self.session.quiet
     }
 
-    /// How statements are read at the moment.
-    pub(crate) fn parser_options(&self) -> SqlParserOptions {
-        self.context.copied_config().options().sql_parser.clone()
+    /// How results are written.
+    pub(crate) fn format(&self) -> Format {
+        self.session.format
+    }
+
+    /// Changes how results are written from now on.
+    pub(crate) fn set_format(&mut self, format: Format) {
+        self.session.format = format;
     }
 
     /// Runs the statements of a script one after the other, up to the first failure.
     ///
+    /// After Ctrl-C it returns at once. An operator that is deep in a calculation goes on until it
+    /// looks up, but whatever it finds is not written any more.
+    ///
     /// # Errors
     /// What made a statement fail, naming the statement; or Ctrl-C.
-    pub(crate) async fn run(&self, script: Script, on_interrupt: OnInterrupt) -> Result<(), Failure> {
-        let runner = self.clone();
-        let mut job = self.workers.spawn(async move { runner.statements(&script).await });
+    pub(crate) async fn run(&mut self, script: Script) -> Result<(), Failure> {
+        let stopped = Arc::<AtomicBool>::default();
+        let session = Session { stopped: Arc::clone(&stopped), ..self.session.clone() };
+        let Some(mut job) = self.workers.spawn(async move { session.statements(&script).await }) else {
+            return Err(Failure::Query("the worker threads have ended".into()));
+        };
         tokio::select! {
-            done = &mut job => return done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),
-            Ok(()) = ctrl_c() => job.abort(),
+            done = &mut job => done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),
+            Ok(()) = ctrl_c() => {
+                stopped.store(true, Ordering::Relaxed);
+                job.abort();
+                self.workers.renew().map_err(|e| no_threads(&e))?;
+                Err(Failure::Interrupted)
+            }
         }
-        if on_interrupt == OnInterrupt::Leave {
-            return Err(Failure::Interrupted { twice: false });
-        }
-        tokio::select! {
-            _ = &mut job => Err(Failure::Interrupted { twice: false }),
-            Ok(()) = ctrl_c() => Err(Failure::Interrupted { twice: true }),
-        }
+    }
+}
+
+impl Session {
+    /// How statements are read at the moment.
+    fn parser_options(&self) -> SqlParserOptions {
+        self.context.copied_config().options().sql_parser.clone()
     }
 
     async fn statements(&self, script: &Script) -> Result<(), Failure> {
@@ -139,7 +156,7 @@ impl Runner {
             }
             return Ok(());
         }
-        let mut output = Output::new(self.format, &schema, self.max_rows);
+        let mut output = Output::new(self.format, &schema, self.max_rows, Arc::clone(&self.stopped));
         while let Some(batch) = stream.next().await {
             let printed = batch.map_err(Failure::from).and_then(|b| output.batch(&b));
             if let Err(failure) = printed {
@@ -176,6 +193,10 @@ impl Runner {
             tell(format_args!("({})", counted(rows)));
         }
     }
+}
+
+fn no_threads(error: &io::Error) -> Failure {
+    Failure::Query(format!("threads cannot be started: {error}"))
 }
 
 type Plan = Arc<dyn ExecutionPlan>;

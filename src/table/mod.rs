@@ -6,6 +6,7 @@ mod external;
 mod function;
 mod named_arguments;
 mod provider;
+mod reference;
 
 pub use arguments::{Arguments, Options};
 pub use description::{Argument, TableFunction, all_table_functions};
@@ -13,3 +14,4 @@ pub use external::ExternalTables;
 pub use function::FormatFunction;
 pub use named_arguments::NamedArguments;
 pub use provider::UnitTable;
+pub use reference::reference_page;

@@ -3,5 +3,6 @@
 mod cases;
 mod cli;
 mod discovery;
+mod docs;
 mod sample_data;
 mod support;

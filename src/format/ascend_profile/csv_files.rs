@@ -15,7 +15,7 @@ use super::table_csv::BlockFaults;
 /// A kind of CSV table: how its header is read, and how a block becomes a batch.
 pub(super) trait CsvTable: Sync {
     /// What is known of one file after its header was read.
-    type Open: Sync;
+    type Open: Send + Sync;
 
     /// Reads the header from the first block and cuts it off; `None` when the file is left out.
     fn start(&self, path: &Path, first: &mut CsvBlock, host: &dyn Host) -> Result<Option<Self::Open>, ReadError>;

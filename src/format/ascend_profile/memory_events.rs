@@ -1,7 +1,6 @@
 //! `memory_events`: the allocations of a profiler tree, each with its call stack.
 
-use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::RecordBatch;
@@ -14,12 +13,13 @@ use crate::text::csv::CsvBlock;
 
 use super::allocations::AllocationBlock;
 use super::columns::{Matches, UnitColumns, event_batch};
-use super::csv_files::{Built, CsvFiles, CsvTable};
+use super::csv_files::{Built, CsvTable};
 use super::layout::{self, DB, OPERATOR_MEMORY, PROFILER_DB, TRACE_VIEW};
 use super::matching::{MatchRule, Matcher};
 use super::operator_memory::{BlockRows, OperatorMemory};
 use super::ops::Detail;
 use super::profiler_db::ProfilerDb;
+use super::reader::{ProfileReader, ProfileTable};
 use super::schema::{Event, KEY_COLUMNS, Wanted, event_schema};
 use super::trace_view::read_trace;
 
@@ -80,77 +80,7 @@ impl Format for MemoryEvents {
             trace: unit.file(TRACE_VIEW).or_else(|| unit.file(PROFILER_DB)).map(|f| f.path.clone()).unwrap_or_default(),
             times_fit: OnceLock::new(),
         };
-        let (unit, request) = (unit.clone(), request.clone());
-        Ok(Box::new(EventReader { rows: Rows::Start, table, unit, request, ready: VecDeque::new(), host }))
-    }
-}
-
-/// Reads the allocations of one profile.
-struct EventReader {
-    unit: Unit,
-    request: ReadRequest,
-    host: Arc<dyn Host>,
-    table: Allocations,
-    rows: Rows,
-    /// Batches that were built and not yet handed out.
-    ready: VecDeque<RecordBatch>,
-}
-
-/// Where rows come from.
-enum Rows {
-    /// Nothing was opened yet.
-    Start,
-    /// From the text export.
-    Text(CsvFiles<OperatorMemory>),
-    /// From the database.
-    Db(Box<ProfilerDb>),
-    /// There are no more.
-    Done,
-}
-
-impl UnitReader for EventReader {
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ReadError> {
-        loop {
-            if let Some(batch) = self.ready.pop_front() {
-                let most = self.request.batch_rows.max(1);
-                if batch.num_rows() > most {
-                    self.ready.push_front(batch.slice(most, batch.num_rows() - most));
-                    return Ok(Some(batch.slice(0, most)));
-                }
-                return Ok(Some(batch));
-            }
-            if self.host.stopped() {
-                return Err(ReadError::Stopped);
-            }
-            let host = self.host.as_ref();
-            match &mut self.rows {
-                Rows::Done => return Ok(None),
-                Rows::Start => self.rows = self.table.open(&self.unit, self.request.threads, host)?,
-                Rows::Text(files) => {
-                    // One block at a time until the times are known to fit, and for a few rows only.
-                    let one = self.request.limit.is_some() || self.table.times_fit.get().is_none();
-                    let threads = if one { 1 } else { self.request.threads };
-                    let row_no = Event::RowNo.index();
-                    match files.next_round(&self.table, threads, &self.request.projection, row_no, host)? {
-                        Some(batches) => self.ready.extend(batches.into_iter().filter(|b| b.num_rows() > 0)),
-                        None => self.rows = Rows::Done,
-                    }
-                }
-                Rows::Db(db) => {
-                    let mut block = AllocationBlock::new(self.table.wanted, 0);
-                    let most = self.request.batch_rows.clamp(1, 8192);
-                    let more = db.next_allocations(most, host, &mut |a| block.push(a))?;
-                    if let Some(finding) = self.table.check_times(&block) {
-                        host.report(finding)?;
-                    }
-                    let batch = self.table.batch(block)?;
-                    self.ready.extend((batch.num_rows() > 0).then_some(batch));
-                    if !more {
-                        self.rows = Rows::Done;
-                    }
-                }
-            }
-        }
+        Ok(Box::new(ProfileReader::new(unit, request, table, host)))
     }
 }
 
@@ -163,32 +93,12 @@ struct Allocations {
     columns: UnitColumns,
     matcher: Option<Matcher>,
     /// Where the ops come from, for messages.
-    trace: std::path::PathBuf,
+    trace: PathBuf,
     /// Whether the times of ops and allocations fit together, once that is known.
     times_fit: OnceLock<bool>,
 }
 
 impl Allocations {
-    /// Builds the index of call stacks, if anything needs it, and opens the rows.
-    fn open(&mut self, unit: &Unit, threads: usize, host: &dyn Host) -> Result<Rows, ReadError> {
-        let owners = self.wanted.event(Event::MatchKind) || (self.wanted.ops() && self.rule == MatchRule::Inside);
-        let detail = if owners { Detail::Owners } else { Detail::Stacks };
-        if unit.form == DB {
-            let Some(file) = unit.file(PROFILER_DB) else { return Ok(Rows::Done) };
-            let Some(db) = ProfilerDb::open(&file.path, host)? else { return Ok(Rows::Done) };
-            if self.wanted.ops() {
-                self.matcher = Some(Matcher::new(db.op_log(detail, host)?, self.rule, owners, host)?);
-            }
-            return Ok(Rows::Db(Box::new(db)));
-        }
-        let tables = unit.parts(OPERATOR_MEMORY).map(|f| f.path.clone());
-        if self.wanted.ops() && let Some(trace) = unit.file(TRACE_VIEW) {
-            let log = read_trace(&trace.path, detail, threads, host)?;
-            self.matcher = Some(Matcher::new(log, self.rule, owners, host)?);
-        }
-        Ok(Rows::Text(CsvFiles::new(tables)))
-    }
-
     /// Compares the times of ops with the first times of allocations, once, and tells when they
     /// cannot belong together.
     ///
@@ -236,5 +146,46 @@ impl CsvTable for Allocations {
         let BlockRows { allocations, mut faults, open } = open.rows(block);
         faults.extend(self.check_times(&allocations));
         Ok(Built { batch: self.batch(allocations)?, faults, open })
+    }
+}
+
+impl ProfileTable for Allocations {
+    const PART: &'static str = OPERATOR_MEMORY;
+    const ROW_NO: usize = Event::RowNo as usize;
+
+    /// Builds the index of call stacks, if anything needs it.
+    fn prepare(
+        &mut self,
+        unit: &Unit,
+        db: Option<&ProfilerDb>,
+        threads: usize,
+        host: &dyn Host,
+    ) -> Result<(), ReadError> {
+        if !self.wanted.ops() {
+            return Ok(());
+        }
+        let owners = self.wanted.event(Event::MatchKind) || self.rule == MatchRule::Inside;
+        let detail = if owners { Detail::Owners } else { Detail::Stacks };
+        let log = match (db, unit.file(TRACE_VIEW)) {
+            (Some(db), _) => db.op_log(detail, host)?,
+            (None, Some(trace)) => read_trace(&trace.path, detail, threads, host)?,
+            (None, None) => return Ok(()),
+        };
+        self.matcher = Some(Matcher::new(log, self.rule, owners, host)?);
+        Ok(())
+    }
+
+    /// One block at a time until the times are known to fit.
+    fn may_run_ahead(&self) -> bool {
+        self.times_fit.get().is_some()
+    }
+
+    fn next_of_db(&self, db: &mut ProfilerDb, most: usize, host: &dyn Host) -> Result<(RecordBatch, bool), ReadError> {
+        let mut block = AllocationBlock::new(self.wanted, 0);
+        let more = db.next_allocations(most, host, &mut |a| block.push(a))?;
+        if let Some(finding) = self.check_times(&block) {
+            host.report(finding)?;
+        }
+        Ok((self.batch(block)?, more))
     }
 }

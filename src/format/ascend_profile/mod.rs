@@ -16,6 +16,7 @@ mod memory_records;
 mod operator_memory;
 pub mod ops;
 pub mod profiler_db;
+mod reader;
 pub mod records;
 pub mod schema;
 mod table_csv;

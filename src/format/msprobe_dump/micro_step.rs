@@ -234,7 +234,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("construct.json");
         std::fs::write(&path, json).expect("written");
-        let host = crate::format::msprobe_dump::test_host::Collect::default();
+        let host = super::super::quiet::Quiet;
         let construct = Construct::read(&path, &host).expect("not stopped").expect("readable");
         MicroSteps::new(construct, Path::new("construct.json"))
     }

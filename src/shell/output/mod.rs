@@ -11,6 +11,8 @@ mod markdown;
 mod table;
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use datafusion::arrow::array::RecordBatch;
@@ -82,6 +84,7 @@ trait Printer: Send {
 pub(crate) struct Output {
     printer: Box<dyn Printer>,
     buffer: Vec<u8>,
+    stopped: Arc<AtomicBool>,
     begun: bool,
     wrote: bool,
     rows: u64,
@@ -101,8 +104,14 @@ pub(crate) struct Written {
 const ROWS_AT_A_TIME: usize = 1024;
 
 impl Output {
-    /// Prepares for a result with these columns. A table shows up to `max_rows`.
-    pub(crate) fn new(format: Format, schema: &SchemaRef, max_rows: Option<usize>) -> Self {
+    /// Prepares for a result with these columns. A table shows up to `max_rows`. Nothing is written
+    /// once `stopped` is set.
+    pub(crate) fn new(
+        format: Format,
+        schema: &SchemaRef,
+        max_rows: Option<usize>,
+        stopped: Arc<AtomicBool>,
+    ) -> Self {
         let printer: Box<dyn Printer> = match format {
             Format::Table => Box::new(table::Table::new(schema, max_rows)),
             Format::Csv => Box::new(delimited::Delimited::csv(schema)),
@@ -111,7 +120,7 @@ impl Output {
             Format::Ndjson => Box::new(json::Json::lines(schema)),
             Format::Markdown => Box::new(markdown::Markdown::new(schema)),
         };
-        Self { printer, buffer: Vec::new(), begun: false, wrote: false, rows: 0 }
+        Self { printer, buffer: Vec::new(), stopped, begun: false, wrote: false, rows: 0 }
     }
 
     /// Writes a batch.
@@ -169,6 +178,9 @@ impl Output {
             return Ok(());
         }
         let mut stdout = io::stdout().lock();
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(Failure::Interrupted);
+        }
         let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
         self.buffer.clear();
         self.wrote = true;

@@ -1,0 +1,595 @@
+//! One entry of a dump: the tensors of one call, and which of them the reference takes.
+
+use crate::text::json::escape::text_of;
+
+use super::cursor::{Cursor, Stop, decode};
+use super::statistic::{statistic, truth};
+use super::target::Marker;
+
+/// Where in an entry a tensor stands. The order is that of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Section {
+    /// `input_args` or `input`.
+    Input,
+    /// `input_kwargs`.
+    Kwargs,
+    /// `output`.
+    Output,
+    /// `parameters` of a forward entry.
+    Parameters,
+    /// A member of a `parameters_grad` entry.
+    Grad,
+    /// Any other member.
+    Other,
+}
+
+impl Section {
+    /// All of them, in order.
+    pub(super) const ALL: [Section; 6] =
+        [Section::Input, Section::Kwargs, Section::Output, Section::Parameters, Section::Grad, Section::Other];
+
+    /// Its name in the column `io_kind`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Section::Input => "input",
+            Section::Kwargs => "kwargs",
+            Section::Output => "output",
+            Section::Parameters => "parameters",
+            Section::Grad => "grad",
+            Section::Other => "other",
+        }
+    }
+
+    /// What stands between the name of the module and the dot before that of the tensor in the name
+    /// of a target.
+    pub(super) fn infix(self) -> &'static str {
+        match self {
+            Section::Input => ".input",
+            Section::Kwargs => ".kwargs",
+            Section::Output => ".output",
+            Section::Parameters => ".parameters",
+            Section::Grad | Section::Other => "",
+        }
+    }
+}
+
+/// Why the reference passes over a tensor without a word; the column `reference_skip`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Skip {
+    /// `construct.json` does not list the key of the entry.
+    NotInConstruct,
+    /// The key is in no module, so it has no micro-step.
+    OutsideModules,
+    /// The key has no marker of a metric.
+    NoMetric,
+    /// A keyword argument.
+    Kwargs,
+    /// It stands in a list or object that is itself an argument or a result.
+    Nested,
+    /// A member of the entry that is not read for its metric.
+    Member,
+    /// A type of tensor that is not in the list, such as DTensor.
+    Type,
+    /// An element type that is not in the list, such as float64 or an integer.
+    Dtype,
+}
+
+impl Skip {
+    /// All of them, in order.
+    pub(super) const ALL: [Skip; 8] = [
+        Skip::NotInConstruct,
+        Skip::OutsideModules,
+        Skip::NoMetric,
+        Skip::Kwargs,
+        Skip::Nested,
+        Skip::Member,
+        Skip::Type,
+        Skip::Dtype,
+    ];
+
+    /// Its name in tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Skip::NotInConstruct => "not_in_construct",
+            Skip::OutsideModules => "outside_modules",
+            Skip::NoMetric => "no_metric",
+            Skip::Kwargs => "kwargs",
+            Skip::Nested => "nested",
+            Skip::Member => "member",
+            Skip::Type => "type",
+            Skip::Dtype => "dtype",
+        }
+    }
+}
+
+/// A tensor object of the entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tensor<'a> {
+    /// Where it stands.
+    pub(super) section: Section,
+    /// Its place or name there: a piece of [`Entry::labels`].
+    label: (u32, u32),
+    /// Why the reference does not take it.
+    pub(super) skip: Option<Skip>,
+    /// Whether it is a tensor at all; what is none keeps the place of a name.
+    found: bool,
+    /// Norm, max, min and mean.
+    pub(super) statistics: [Option<f64>; 4],
+    /// `type` as it stands between its quotes.
+    pub(super) kind: Option<&'a [u8]>,
+    /// `dtype`, likewise.
+    pub(super) dtype: Option<&'a [u8]>,
+    /// The list `shape` as it stands in the file.
+    pub(super) shape: Option<&'a [u8]>,
+}
+
+/// What of a tensor is to be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Detail {
+    /// Every tensor, not only those that the reference takes.
+    pub(super) all: bool,
+    /// The statistics.
+    pub(super) statistics: bool,
+}
+
+/// The tensors of one entry.
+#[derive(Debug, Default)]
+pub(super) struct Entry<'a> {
+    tensors: Vec<Tensor<'a>>,
+    labels: String,
+    /// Whether the entry says that it is a recomputed forward pass.
+    pub(super) recompute: bool,
+    /// A member that is not what its name promises, and what was expected.
+    pub(super) fault: Option<(&'static str, &'static str)>,
+}
+
+/// Deeper than this, lists and objects are not looked into: no collector nests values so deeply, and
+/// the way down is recursive.
+const MAX_DEPTH: usize = 100;
+
+impl<'a> Entry<'a> {
+    /// Passes the value of an entry, which is an object; `marker` is that of its key.
+    pub(super) fn read(c: &mut Cursor<'a>, marker: Marker, detail: Detail) -> Result<Self, Stop> {
+        let mut entry = Entry::default();
+        c.object(|c, key| {
+            if marker == Marker::ParametersGrad {
+                return entry.named_value(c, key, Section::Grad, detail);
+            }
+            let member = Member::of(key);
+            match (marker, member) {
+                (Marker::Forward, Member::IsRecompute) => entry.recompute = truth(c)?,
+                (Marker::Forward, Member::InputArgs) => entry.list(c, "input_args", Section::Input, detail)?,
+                (Marker::Backward, Member::Input) => entry.list(c, "input", Section::Input, detail)?,
+                (Marker::Forward | Marker::Backward, Member::Output) => {
+                    entry.list(c, "output", Section::Output, detail)?;
+                }
+                (Marker::Forward, Member::Parameters) => entry.parameters(c, detail)?,
+                (Marker::Forward, Member::InputKwargs) if detail.all => {
+                    entry.whole(c, "", Section::Kwargs, Skip::Kwargs, detail)?;
+                }
+                _ if detail.all => {
+                    let (section, label) = match member {
+                        Member::InputArgs | Member::Input => (Section::Input, None),
+                        Member::InputKwargs => (Section::Kwargs, None),
+                        Member::Output => (Section::Output, None),
+                        Member::Parameters => (Section::Parameters, None),
+                        Member::IsRecompute | Member::Unknown => (Section::Other, Some(decode(c, key)?.0)),
+                    };
+                    entry.whole(c, label.as_deref().unwrap_or(""), section, Skip::Member, detail)?;
+                }
+                _ => c.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(entry)
+    }
+
+    /// The tensors, in the order of their rows. Without [`Detail::all`] those that the reference takes.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = (&Tensor<'a>, &str)> {
+        let sections = self.tensors.iter().fold(0u8, |set, t| set | 1 << t.section as u8);
+        Section::ALL.into_iter().filter(move |s| sections & (1 << *s as u8) != 0).flat_map(move |section| {
+            let of_section = self.tensors.iter().filter(move |t| t.section == section && t.found);
+            of_section.map(|t| (t, self.label(t.label)))
+        })
+    }
+
+    #[inline]
+    fn label(&self, (start, end): (u32, u32)) -> &str {
+        self.labels.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// A list of arguments or results: its direct elements are what the reference reads.
+    fn list(&mut self, c: &mut Cursor<'a>, name: &'static str, section: Section, detail: Detail) -> Result<(), Stop> {
+        self.forget(section);
+        match c.token()? {
+            b'[' => c.array(|c, index| {
+                if c.token()? == b'{' {
+                    let label = self.push_index(index);
+                    return self.direct(c, label, section, detail);
+                }
+                if detail.all {
+                    let label = self.push_index(index);
+                    return self.tree(c, label, section, Skip::Nested, detail, 0);
+                }
+                c.skip()
+            }),
+            b'{' if detail.all => self.whole(c, "", section, Skip::Nested, detail),
+            // The reference walks over the keys or letters, of which none is a tensor.
+            b'{' | b'"' => c.skip(),
+            _ => {
+                self.fault = self.fault.or(Some((name, "a list")));
+                c.skip()
+            }
+        }
+    }
+
+    /// The parameters of a module, by name.
+    fn parameters(&mut self, c: &mut Cursor<'a>, detail: Detail) -> Result<(), Stop> {
+        self.forget(Section::Parameters);
+        if c.token()? == b'{' {
+            return c.object(|c, key| self.named_value(c, key, Section::Parameters, detail));
+        }
+        self.fault = self.fault.or(Some(("parameters", "an object")));
+        c.skip()
+    }
+
+    /// A parameter or gradient: a tensor, or a list whose first element is one.
+    fn named_value(&mut self, c: &mut Cursor<'a>, key: &[u8], section: Section, detail: Detail) -> Result<(), Stop> {
+        let start = self.labels.len() as u32;
+        let (name, odd) = decode(c, key)?;
+        if odd.lone_surrogate {
+            self.fault = self.fault.or(Some((section.name(), "names without half of a surrogate pair")));
+        }
+        self.labels.push_str(&name);
+        let label = (start, self.labels.len() as u32);
+        // A repeated name keeps its first place and takes the last value.
+        let slot = self.tensors.iter().position(|t| t.section == section && self.label(t.label) == name);
+        let before = self.tensors.len();
+        match c.token()? {
+            b'{' => self.direct(c, label, section, detail)?,
+            b'[' => c.array(|c, index| {
+                if index == 0 && c.token()? == b'{' {
+                    return self.direct(c, label, section, detail);
+                }
+                if detail.all {
+                    let label = self.push_nested(label, index);
+                    return self.tree(c, label, section, Skip::Nested, detail, 0);
+                }
+                c.skip()
+            })?,
+            _ => c.skip()?,
+        }
+        let own = self.tensors.iter().skip(before).position(|t| t.label == label).map(|at| before + at);
+        match (slot, own) {
+            (None, Some(_)) => {}
+            (None, None) => self.tensors.insert(before, Tensor::none(section, label)),
+            (Some(slot), own) => {
+                let new = own.map_or_else(|| Tensor::none(section, label), |own| self.tensors.remove(own));
+                if let Some(old) = self.tensors.get_mut(slot) {
+                    *old = new;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An object at a place that the reference looks at.
+    fn direct(
+        &mut self,
+        c: &mut Cursor<'a>,
+        label: (u32, u32),
+        section: Section,
+        detail: Detail,
+    ) -> Result<(), Stop> {
+        let mark = self.tensors.len();
+        let object = self.object(c, label, section, Skip::Nested, detail, 0)?;
+        let skip = if !object.kind.is_some_and(|t| is_one_of(t, &TYPES)) {
+            Some(Skip::Type)
+        } else if !object.dtype.is_some_and(|t| is_one_of(t, &DTYPES)) {
+            Some(Skip::Dtype)
+        } else {
+            None
+        };
+        if skip.is_none() || (detail.all && object.looks_like_a_tensor) {
+            self.tensors.truncate(mark);
+            self.tensors.push(object.tensor(section, label, skip));
+        }
+        Ok(())
+    }
+
+    /// A value in which every tensor is wanted, and none is taken by the reference.
+    fn whole(
+        &mut self,
+        c: &mut Cursor<'a>,
+        label: &str,
+        section: Section,
+        skip: Skip,
+        detail: Detail,
+    ) -> Result<(), Stop> {
+        self.forget_label(section, label);
+        let start = self.labels.len() as u32;
+        self.labels.push_str(label);
+        self.tree(c, (start, self.labels.len() as u32), section, skip, detail, 0)
+    }
+
+    /// As [`Entry::whole`], one level down.
+    fn tree(
+        &mut self,
+        c: &mut Cursor<'a>,
+        label: (u32, u32),
+        section: Section,
+        skip: Skip,
+        detail: Detail,
+        depth: usize,
+    ) -> Result<(), Stop> {
+        if depth > MAX_DEPTH {
+            self.fault = self.fault.or(Some((section.name(), "values that are nested less deeply")));
+            return c.skip();
+        }
+        match c.token()? {
+            b'{' => {
+                let mark = self.tensors.len();
+                let object = self.object(c, label, section, skip, detail, depth)?;
+                if object.looks_like_a_tensor {
+                    self.tensors.truncate(mark);
+                    self.tensors.push(object.tensor(section, label, Some(skip)));
+                }
+                Ok(())
+            }
+            b'[' => c.array(|c, index| {
+                if matches!(c.token()?, b'{' | b'[') {
+                    let label = self.push_nested(label, index);
+                    return self.tree(c, label, section, skip, detail, depth + 1);
+                }
+                c.skip()
+            }),
+            _ => c.skip(),
+        }
+    }
+
+    /// Passes an object that may be a tensor; tensors inside of it are added when all are wanted.
+    #[inline]
+    fn object(
+        &mut self,
+        c: &mut Cursor<'a>,
+        label: (u32, u32),
+        section: Section,
+        skip: Skip,
+        detail: Detail,
+        depth: usize,
+    ) -> Result<Object<'a>, Stop> {
+        let mut object = Object::default();
+        let mut described = (false, false);
+        c.object(|c, key| {
+            let field = Field::of(key);
+            match field {
+                Field::Type | Field::Dtype => {
+                    let value = if c.token()? == b'"' { Some(c.string()?) } else { None };
+                    if value.is_none() {
+                        c.skip()?;
+                    }
+                    if field == Field::Type {
+                        object.kind = value;
+                        described.0 = value.is_some();
+                    } else {
+                        object.dtype = value;
+                        described.1 = value.is_some();
+                    }
+                }
+                Field::Shape => {
+                    c.token()?;
+                    let start = c.at();
+                    c.skip()?;
+                    object.shape = Some(c.since(start));
+                }
+                Field::Statistic(which) => {
+                    let scalar = !matches!(c.token()?, b'{' | b'[');
+                    object.looks_like_a_tensor |= scalar;
+                    if !scalar && detail.all {
+                        let label = self.push_named(c, label, key)?;
+                        self.tree(c, label, section, skip, detail, depth + 1)?;
+                    } else if detail.statistics {
+                        let value = statistic(c)?;
+                        if let Some(slot) = object.statistics.get_mut(which) {
+                            *slot = value;
+                        }
+                    } else {
+                        c.skip()?;
+                    }
+                }
+                Field::Other => {
+                    if detail.all && matches!(c.token()?, b'{' | b'[') {
+                        let label = self.push_named(c, label, key)?;
+                        self.tree(c, label, section, skip, detail, depth + 1)?;
+                    } else {
+                        c.skip()?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        object.looks_like_a_tensor |= described == (true, true);
+        Ok(object)
+    }
+
+    fn push_index(&mut self, index: usize) -> (u32, u32) {
+        let start = self.labels.len() as u32;
+        push_number(&mut self.labels, index);
+        (start, self.labels.len() as u32)
+    }
+
+    fn push_nested(&mut self, outer: (u32, u32), index: usize) -> (u32, u32) {
+        let start = self.push_outer(outer);
+        push_number(&mut self.labels, index);
+        (start, self.labels.len() as u32)
+    }
+
+    fn push_named(&mut self, c: &Cursor<'_>, outer: (u32, u32), key: &[u8]) -> Result<(u32, u32), Stop> {
+        let name = decode(c, key)?.0;
+        let start = self.push_outer(outer);
+        self.labels.push_str(&name);
+        Ok((start, self.labels.len() as u32))
+    }
+
+    /// Begins a label with that of what is around it.
+    fn push_outer(&mut self, outer: (u32, u32)) -> u32 {
+        let start = self.labels.len();
+        if outer.0 < outer.1 {
+            self.labels.extend_from_within(outer.0 as usize..outer.1 as usize);
+            self.labels.push('.');
+        }
+        start as u32
+    }
+
+    /// A member that is repeated counts with its last value only.
+    fn forget(&mut self, section: Section) {
+        if !self.tensors.is_empty() {
+            self.tensors.retain(|t| t.section != section);
+        }
+    }
+
+    fn forget_label(&mut self, section: Section, label: &str) {
+        if section != Section::Other {
+            self.forget(section);
+        } else if !self.tensors.is_empty() {
+            let labels = &self.labels;
+            self.tensors.retain(|t| {
+                let text = labels.get(t.label.0 as usize..t.label.1 as usize).unwrap_or_default();
+                let inside = text.strip_prefix(label).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+                t.section != section || !inside
+            });
+        }
+    }
+}
+
+impl Tensor<'_> {
+    /// What keeps the place of a name that has no tensor.
+    fn none(section: Section, label: (u32, u32)) -> Self {
+        Tensor {
+            section,
+            label,
+            skip: None,
+            found: false,
+            statistics: [None; 4],
+            kind: None,
+            dtype: None,
+            shape: None,
+        }
+    }
+}
+
+/// The fields of an object that may be a tensor.
+#[derive(Debug, Default)]
+struct Object<'a> {
+    kind: Option<&'a [u8]>,
+    dtype: Option<&'a [u8]>,
+    shape: Option<&'a [u8]>,
+    statistics: [Option<f64>; 4],
+    /// It has a type and an element type, or a statistic.
+    looks_like_a_tensor: bool,
+}
+
+impl<'a> Object<'a> {
+    fn tensor(self, section: Section, label: (u32, u32), skip: Option<Skip>) -> Tensor<'a> {
+        Tensor {
+            section,
+            label,
+            skip,
+            found: true,
+            statistics: self.statistics,
+            kind: self.kind,
+            dtype: self.dtype,
+            shape: self.shape,
+        }
+    }
+}
+
+/// The types of tensors that the reference takes.
+const TYPES: [&str; 3] = ["torch.Tensor", "mindspore.Tensor", "mindtorch.Tensor"];
+
+/// The element types that the reference takes.
+const DTYPES: [&str; 6] =
+    ["torch.float32", "torch.bfloat16", "torch.float16", "Float32", "BFloat16", "Float16"];
+
+#[inline]
+fn is_one_of(raw: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|n| n.as_bytes() == raw)
+        || (raw.contains(&b'\\') && text_of(raw).is_some_and(|(text, _)| names.contains(&text.as_ref())))
+}
+
+/// A member of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Member {
+    InputArgs,
+    InputKwargs,
+    Input,
+    Output,
+    Parameters,
+    IsRecompute,
+    Unknown,
+}
+
+impl Member {
+    fn of(key: &[u8]) -> Self {
+        match key {
+            b"input_args" => Member::InputArgs,
+            b"input_kwargs" => Member::InputKwargs,
+            b"input" => Member::Input,
+            b"output" => Member::Output,
+            b"parameters" => Member::Parameters,
+            b"is_recompute" => Member::IsRecompute,
+            _ => plain(key).map_or(Member::Unknown, |text| Member::of(text.as_bytes())),
+        }
+    }
+}
+
+/// A field of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Field {
+    Type,
+    Dtype,
+    Shape,
+    /// With its position in [`Tensor::statistics`].
+    Statistic(usize),
+    Other,
+}
+
+impl Field {
+    #[inline]
+    fn of(key: &[u8]) -> Self {
+        match key {
+            b"type" => Field::Type,
+            b"dtype" => Field::Dtype,
+            b"shape" => Field::Shape,
+            b"Norm" => Field::Statistic(0),
+            b"Max" => Field::Statistic(1),
+            b"Min" => Field::Statistic(2),
+            b"Mean" => Field::Statistic(3),
+            _ => plain(key).map_or(Field::Other, |text| Field::of(text.as_bytes())),
+        }
+    }
+}
+
+/// The text of a key that is spelled with escapes and can be spelled without.
+#[inline]
+fn plain(key: &[u8]) -> Option<String> {
+    if !key.contains(&b'\\') {
+        return None;
+    }
+    text_of(key).map(|(text, _)| text.into_owned()).filter(|text| !text.contains('\\'))
+}
+
+/// Appends a small number, without the machinery of formatting.
+fn push_number(out: &mut String, mut number: usize) {
+    let mut digits = [0u8; 20];
+    let mut length = 0;
+    for slot in digits.iter_mut().rev() {
+        *slot = b'0' + (number % 10) as u8;
+        number /= 10;
+        length += 1;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend(digits.iter().skip(digits.len() - length).map(|d| char::from(*d)));
+}

@@ -1,0 +1,81 @@
+//! The mapping file: texts of keys that are replaced by others before the keys are understood, so
+//! that runs whose modules have different names can be compared.
+
+use std::path::Path;
+
+use crate::source::{Finding, Host, Kind, Place, ReadError};
+
+use super::cursor::{Cursor, decode};
+use super::feed::{Feed, FeedError};
+
+/// Replacements in the order in which they are done, each on the result of the one before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pairs: Vec<(String, String)>,
+}
+
+impl Mapping {
+    /// Reads a file: a JSON object whose values are texts.
+    ///
+    /// # Errors
+    /// When the host stops the reading. What is wrong with the file is a finding.
+    pub(super) fn read(path: &Path, host: &dyn Host) -> Result<Result<Self, Finding>, ReadError> {
+        let mut feed = match Feed::open(path, host) {
+            Ok(feed) => feed,
+            Err(e) => {
+                let message = format!("the mapping cannot be read: {e}");
+                return Ok(Err(Finding::problem(Kind::Unreadable, path, message)));
+            }
+        };
+        match Self::fill(&mut feed, host) {
+            Ok(Ok(mapping)) => Ok(Ok(mapping)),
+            Ok(Err(key)) => {
+                let message = "expected a text that replaces the key";
+                Ok(Err(Finding::problem(Kind::BadValue, path, message).at(Place::Key(key))))
+            }
+            Err(e) => Ok(Err(e.into_finding(path)?)),
+        }
+    }
+
+    fn fill(feed: &mut Feed, host: &dyn Host) -> Result<Result<Self, String>, FeedError> {
+        feed.byte_order_mark(host)?;
+        feed.step(host, |c| c.expect(b'{', "an object of texts and their replacements"))?;
+        let mut mapping = Mapping::default();
+        let mut first = true;
+        loop {
+            let member = feed.step(host, |c| {
+                let Some(raw) = c.next_key(first)? else { return Ok(None) };
+                let key = decode(c, raw)?.0.into_owned();
+                if c.token()? != b'"' {
+                    c.skip()?;
+                    return Ok(Some((key, None)));
+                }
+                let value = c.string()?;
+                let value = decode(c, value)?.0.into_owned();
+                Ok(Some((key, Some(value))))
+            })?;
+            first = false;
+            match member {
+                None => break,
+                Some((key, None)) => return Ok(Err(key)),
+                Some((key, Some(value))) => match mapping.pairs.iter_mut().find(|(k, _)| *k == key) {
+                    Some(pair) => pair.1 = value,
+                    None => mapping.pairs.push((key, value)),
+                },
+            }
+        }
+        if !feed.step(host, Cursor::at_end)? {
+            return Err(FeedError::Broken { at: feed.offset(), expected: "the end of the file" });
+        }
+        Ok(Ok(mapping))
+    }
+
+    /// Does all replacements on a key.
+    pub(super) fn apply(&self, key: &mut String) {
+        for (from, to) in &self.pairs {
+            if key.contains(from.as_str()) {
+                *key = key.replace(from.as_str(), to);
+            }
+        }
+    }
+}
