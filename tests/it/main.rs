@@ -5,4 +5,5 @@ mod cli;
 mod discovery;
 mod docs;
 mod sample_data;
+mod scan;
 mod support;

@@ -104,28 +104,32 @@ impl Construct {
             }
             first = false;
         }
-        if !feed.step(host, Cursor::at_end)? {
+        if !feed.step(host, |c| c.at_end())? {
             return Err(FeedError::Broken { at: feed.offset(), expected: "the end of the file" });
         }
         if megatron {
-            for (number, listed) in lists {
-                let Some(member) = self.members.get_mut(number as usize) else { continue };
-                // A later value of the same key may have replaced the list.
-                if member.1 != Parent::Container {
-                    continue;
-                }
-                match listed {
-                    Listed::Pair(parent) => member.1 = parent,
-                    Listed::NoPair => {
-                        let key = self.text_of(member.0).to_owned();
-                        let message = "the list holds no pair, expected [parent, micro-step]".to_owned();
-                        fault = fault.or(Some((key, message)));
-                    }
-                    Listed::Object => {}
-                }
-            }
+            fault = fault.or(self.resolve(lists));
         }
         Ok(fault)
+    }
+
+    /// Makes lists parents, as they are in Megatron's form; returns the first that cannot be one.
+    fn resolve(&mut self, lists: Vec<(u32, Listed)>) -> Option<(String, String)> {
+        let mut bad = None;
+        for (number, listed) in lists {
+            let Some(member) = self.members.get_mut(number as usize) else { continue };
+            // A later value of the same key may have replaced the list.
+            if member.1 != Parent::Container {
+                continue;
+            }
+            match listed {
+                Listed::Pair(parent) => member.1 = parent,
+                Listed::NoPair => bad = bad.or(Some(member.0)),
+                Listed::Object => {}
+            }
+        }
+        let message = "the list holds no pair, expected [parent, micro-step]";
+        bad.map(|key| (self.text_of(key).to_owned(), message.to_owned()))
     }
 
     /// Passes a value. A container comes with what it stands for in Megatron's form.

@@ -64,7 +64,7 @@ pub(super) fn steps_of(dir: &Path, findings: &mut Vec<Finding>) -> Vec<StepDir> 
 
 /// The ranks of a step, in order.
 pub(super) fn ranks_of(step: &Path, findings: &mut Vec<Finding>) -> Vec<RankDir> {
-    let mut with_data = |prefix: &str, findings: &mut Vec<Finding>| {
+    let with_data = |prefix: &str, findings: &mut Vec<Finding>| {
         let mut found = numbered(step, prefix, findings);
         found.retain(|(_, path)| {
             let data = path.join(DUMP).is_file();

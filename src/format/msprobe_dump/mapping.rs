@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::source::{Finding, Host, Kind, Place, ReadError};
 
-use super::cursor::{Cursor, decode};
+use super::cursor::decode;
 use super::feed::{Feed, FeedError};
 
 /// Replacements in the order in which they are done, each on the result of the one before.
@@ -64,7 +64,7 @@ impl Mapping {
                 },
             }
         }
-        if !feed.step(host, Cursor::at_end)? {
+        if !feed.step(host, |c| c.at_end())? {
             return Err(FeedError::Broken { at: feed.offset(), expected: "the end of the file" });
         }
         Ok(Ok(mapping))

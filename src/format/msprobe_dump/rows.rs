@@ -181,7 +181,7 @@ impl RowBlock {
             if wanted.has(Trend::IoKind) {
                 self.section.push(tensor.section as u32);
             }
-            let mut word = |column, raw: Option<&[u8]>, set: &mut Interner, out: &mut Vec<Option<u32>>| {
+            let word = |column, raw: Option<&[u8]>, set: &mut Interner, out: &mut Vec<Option<u32>>| {
                 if wanted.has(column) {
                     out.push(raw.map(|raw| set.intern(&String::from_utf8_lossy(raw))));
                 }

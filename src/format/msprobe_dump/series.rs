@@ -87,7 +87,7 @@ impl Series {
             if self.next.compare_exchange(at, at + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
                 && let Some(member) = self.members.get(at)
             {
-                member.count(host)?;
+                let _ = member.count(host)?;
             }
         }
         let mut offset = Offset { steps: 0, doubt: None };

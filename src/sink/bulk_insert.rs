@@ -1,0 +1,74 @@
+//! Many rows in one statement: preparing and stepping a statement costs more than storing a row.
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql};
+
+/// A value of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cell<'a> {
+    /// An integer.
+    Int(i64),
+    /// A number; NaN is stored as NULL.
+    Real(f64),
+    /// A text.
+    Text(&'a str),
+}
+
+impl ToSql for Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Cell::Int(value) => ValueRef::Integer(*value),
+            // SQLite would do the same; to say so is clearer.
+            Cell::Real(value) if value.is_nan() => ValueRef::Null,
+            Cell::Real(value) => ValueRef::Real(*value),
+            Cell::Text(value) => ValueRef::Text(value.as_bytes()),
+        }))
+    }
+}
+
+/// An insert into one table.
+#[derive(Debug)]
+pub(super) struct BulkInsert<const COLUMNS: usize> {
+    many: String,
+    one: String,
+    rows: usize,
+}
+
+impl<const COLUMNS: usize> BulkInsert<COLUMNS> {
+    /// `verb` is what stands before the values, for example `INSERT INTO t`; `rows` go into one
+    /// statement.
+    pub(super) fn new(verb: &str, rows: usize) -> Self {
+        let row = format!("({})", ["?"; COLUMNS].join(","));
+        let rows = rows.max(1);
+        Self { many: format!("{verb} VALUES {}", vec![row.as_str(); rows].join(",")), one: format!("{verb} VALUES {row}"), rows }
+    }
+
+    /// Inserts rows; returns how many are new.
+    pub(super) fn run<'a>(
+        &self,
+        db: &Connection,
+        rows: impl ExactSizeIterator<Item = [Cell<'a>; COLUMNS]>,
+    ) -> rusqlite::Result<usize> {
+        let mut left = rows.len();
+        let mut rows = rows;
+        let mut inserted = 0;
+        for (sql, size) in [(&self.many, self.rows), (&self.one, 1)] {
+            if left < size {
+                continue;
+            }
+            let mut statement = db.prepare_cached(sql)?;
+            while left >= size {
+                let mut parameter = 1;
+                for row in rows.by_ref().take(size) {
+                    for cell in row {
+                        statement.raw_bind_parameter(parameter, cell)?;
+                        parameter += 1;
+                    }
+                }
+                inserted += statement.raw_execute()?;
+                left -= size;
+            }
+        }
+        Ok(inserted)
+    }
+}

@@ -1,0 +1,114 @@
+//! A file that is there as a whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::SinkError;
+
+/// A new file beside its target. It takes the target's place when it is published, and disappears
+/// when it is dropped before.
+#[derive(Debug)]
+pub struct StagedFile {
+    target: PathBuf,
+    staged: PathBuf,
+    published: bool,
+}
+
+impl StagedFile {
+    /// Creates an empty file in the directory of the target, which is created if need be.
+    ///
+    /// Nobody but the owner may write it, whatever the umask allows: TensorBoard's Trend Analyzer
+    /// refuses files that others may write.
+    ///
+    /// # Errors
+    /// When the target is a directory, or the system does not allow a file there.
+    pub fn create(target: &Path) -> Result<Self, SinkError> {
+        if target.is_dir() {
+            let source = io::Error::new(io::ErrorKind::IsADirectory, "it is a directory");
+            return Err(SinkError::io(target, "replace it")(source));
+        }
+        let Some(name) = target.file_name() else {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file");
+            return Err(SinkError::io(target, "create it")(source));
+        };
+        let directory = directory_of(target);
+        fs::create_dir_all(directory).map_err(SinkError::io(target, "create the directory for it"))?;
+        for attempt in 0u32.. {
+            let staged = directory.join(format!(".{}.{}-{attempt}.staged", name.to_string_lossy(), std::process::id()));
+            match private_file(&staged) {
+                Ok(_) => return Ok(Self { target: target.to_owned(), staged, published: false }),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
+                Err(e) => return Err(SinkError::io(target, "create a file beside it")(e)),
+            }
+        }
+        Err(SinkError::io(target, "create a file beside it")(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// The file to write to.
+    pub fn path(&self) -> &Path {
+        &self.staged
+    }
+
+    /// The file that it will be.
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Makes sure that all of it is on the disk, and puts it in the target's place.
+    ///
+    /// # Errors
+    /// The error of the system; then the target is as it was before.
+    pub fn publish(mut self) -> Result<(), SinkError> {
+        File::open(&self.staged)
+            .and_then(|file| file.sync_all())
+            .map_err(SinkError::io(&self.target, "make sure that it is on the disk"))?;
+        fs::rename(&self.staged, &self.target).map_err(SinkError::io(&self.target, "put it in its place"))?;
+        self.published = true;
+        // The new name is safe only when the directory is; some file systems cannot do that.
+        if let Ok(directory) = File::open(directory_of(&self.target)) {
+            let _ = directory.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StagedFile {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = fs::remove_file(&self.staged);
+        }
+    }
+}
+
+fn directory_of(target: &Path) -> &Path {
+    target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_file_leaves_the_old_one() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let target = dir.path().join("new/x.db");
+        let first = StagedFile::create(&target).expect("created");
+        fs::write(first.path(), "one").expect("written");
+        first.publish().expect("published");
+        let second = StagedFile::create(&target).expect("created");
+        fs::write(second.path(), "two").expect("written");
+        drop(second);
+        assert_eq!(fs::read_to_string(&target).expect("readable"), "one");
+        assert_eq!(fs::read_dir(target.parent().expect("has one")).expect("listed").count(), 1);
+        assert!(StagedFile::create(dir.path()).is_err());
+    }
+}

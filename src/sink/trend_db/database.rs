@@ -1,0 +1,262 @@
+//! Writing a trend database.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::format::msprobe_dump::{Extent, Metric};
+
+use super::super::bulk_insert::{BulkInsert, Cell};
+use super::super::{SinkError, StagedFile};
+use super::schema::{INDEXES, PRAGMAS, STATISTICS, TABLES, TOTALS};
+use super::tags::Tags;
+use super::targets::Targets;
+
+/// The reference stores rows, and thereby numbers targets, whenever a multiple of so many rows waits
+/// behind an entry.
+const FLUSH_ROWS: usize = 5000;
+
+/// Values beyond this are stored as this.
+const LIMIT: f64 = 1e9;
+
+/// Rows in one statement; more hardly helps.
+const ROWS_PER_INSERT: usize = 50;
+
+/// One value of a tensor in a step.
+#[derive(Debug, Clone, Copy)]
+pub struct TrendRow<'a> {
+    /// The rank.
+    pub rank: i64,
+    /// The global step.
+    pub step: i64,
+    /// The metric.
+    pub metric: Metric,
+    /// Name of the target.
+    pub target: &'a str,
+    /// Its stage of virtual pipeline parallelism.
+    pub vpp_stage: i64,
+    /// Its call index.
+    pub micro_step: i64,
+    /// Norm, max, min and mean, as they are in the dump.
+    pub statistics: [Option<f64>; 4],
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows in `trend_data`.
+    pub rows: u64,
+    /// Rows that were not stored, because their target has a value for that rank and step already.
+    pub repeated: u64,
+    /// Different targets.
+    pub targets: u64,
+    /// Finite values that were cut to the limits of the format.
+    pub clipped: u64,
+    /// Infinite values, which became a number just beyond these limits.
+    pub infinite: u64,
+    /// Values that are NaN and became NULL.
+    pub nan: u64,
+}
+
+/// A row that waits for the number of its target.
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    rank: i64,
+    step: i64,
+    target: u32,
+    metric: Metric,
+    /// NaN stands for NULL.
+    statistics: [f64; 4],
+}
+
+/// A trend database that is being written. Dropped before [`TrendDatabase::finish`] it leaves nothing.
+#[derive(Debug)]
+pub struct TrendDatabase {
+    // Closed before the file is removed or published.
+    db: Connection,
+    staged: StagedFile,
+    targets: Targets,
+    pending: Vec<Pending>,
+    seen: Option<Extent>,
+    summary: Summary,
+    insert_row: BulkInsert<8>,
+    insert_target: BulkInsert<4>,
+}
+
+impl TrendDatabase {
+    /// Begins a database that will replace the target when it is complete.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    pub fn create(target: &Path) -> Result<Self, SinkError> {
+        let staged = StagedFile::create(target)?;
+        let sqlite = || SinkError::sqlite(target);
+        let db = Connection::open_with_flags(staged.path(), OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(sqlite())?;
+        db.execute_batch(PRAGMAS).map_err(sqlite())?;
+        db.execute_batch("BEGIN").map_err(sqlite())?;
+        for table in TABLES {
+            db.execute_batch(table).map_err(sqlite())?;
+        }
+        let insert_metric = BulkInsert::<1>::new("INSERT INTO monitoring_metrics (metric_name)", 1);
+        insert_metric.run(&db, Metric::ALL.iter().map(|m| [Cell::Text(m.name())])).map_err(sqlite())?;
+        Ok(Self {
+            db,
+            staged,
+            targets: Targets::default(),
+            pending: Vec::new(),
+            seen: None,
+            summary: Summary::default(),
+            insert_row: BulkInsert::new("INSERT OR IGNORE INTO trend_data", ROWS_PER_INSERT),
+            insert_target: BulkInsert::new("INSERT INTO monitoring_targets", ROWS_PER_INSERT),
+        })
+    }
+
+    /// The file that it will be.
+    pub fn target(&self) -> &Path {
+        self.staged.target()
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: &TrendRow<'_>) {
+        let TrendRow { rank, step, .. } = *row;
+        let target = self.targets.find(row.metric, row.target, row.vpp_stage, row.micro_step);
+        let statistics = row.statistics.map(|value| self.stored(value));
+        self.pending.push(Pending { rank, step, target, metric: row.metric, statistics });
+        let seen = self.seen.get_or_insert(Extent { max_rank: 0, min_step: step, max_step: step });
+        seen.max_rank = seen.max_rank.max(rank);
+        seen.min_step = seen.min_step.min(step);
+        seen.max_step = seen.max_step.max(step);
+    }
+
+    /// Says that the rows of an entry are complete.
+    ///
+    /// # Errors
+    /// When rows cannot be stored.
+    pub fn end_entry(&mut self) -> Result<(), SinkError> {
+        let full = !self.pending.is_empty() && self.pending.len().is_multiple_of(FLUSH_ROWS);
+        if full { self.flush() } else { Ok(()) }
+    }
+
+    /// Says that the rows of a dump file are complete.
+    ///
+    /// # Errors
+    /// When rows cannot be stored.
+    pub fn end_file(&mut self) -> Result<(), SinkError> {
+        self.flush()
+    }
+
+    /// Adds tags and totals, and puts the file in the place of the target. `extent` says which steps
+    /// and ranks the database offers; without it, those of the rows.
+    ///
+    /// # Errors
+    /// When something cannot be stored. Then the target is as it was before.
+    pub fn finish(mut self, extent: Option<Extent>, indexes: bool) -> Result<Summary, SinkError> {
+        self.flush()?;
+        let target = self.staged.target().to_owned();
+        self.summary.targets = self.targets.len() as u64;
+        let extent = extent.or(self.seen).unwrap_or(Extent { max_rank: 0, min_step: 0, max_step: 0 });
+        self.write_end(extent, indexes).map_err(SinkError::sqlite(&target))?;
+        self.db.flush_prepared_statement_cache();
+        self.db.close().map_err(|(_, e)| SinkError::sqlite(&target)(e))?;
+        self.staged.publish()?;
+        Ok(self.summary)
+    }
+
+    /// A value as the reference stores it; NaN stands for NULL.
+    #[inline]
+    fn stored(&mut self, value: Option<f64>) -> f64 {
+        let Some(value) = value else { return f64::NAN };
+        if value.abs() <= LIMIT {
+            return value;
+        }
+        if value.is_nan() {
+            self.summary.nan += 1;
+            return value;
+        }
+        if value.is_infinite() {
+            self.summary.infinite += 1;
+            return (LIMIT + 1.0).copysign(value);
+        }
+        self.summary.clipped += 1;
+        LIMIT.copysign(value)
+    }
+
+    /// Numbers new targets, and stores them and the rows that wait.
+    fn flush(&mut self) -> Result<(), SinkError> {
+        let new = self.targets.number();
+        let cells = new.iter().map(|(id, name, vpp, micro)| {
+            [Cell::Int(*id), Cell::Text(name), Cell::Int(*vpp), Cell::Int(*micro)]
+        });
+        let stored = self.insert_target.run(&self.db, cells);
+        stored.map_err(SinkError::sqlite(self.staged.target()))?;
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        // Rows go in by their key: the table is a tree over it. Of equal keys the first row counts.
+        let targets = &self.targets;
+        let key = |row: &Pending| (row.rank, row.step, targets.id(row.target), row.metric);
+        self.pending.sort_by_cached_key(key);
+        let rows = self.pending.iter().map(|row| {
+            let [norm, max, min, mean] = row.statistics;
+            [
+                Cell::Int(row.rank),
+                Cell::Int(row.step),
+                Cell::Int(targets.id(row.target)),
+                Cell::Int(metric_id(row.metric)),
+                Cell::Real(norm),
+                Cell::Real(max),
+                Cell::Real(min),
+                Cell::Real(mean),
+            ]
+        });
+        let stored = self.insert_row.run(&self.db, rows).map_err(SinkError::sqlite(self.staged.target()))?;
+        self.summary.rows += stored as u64;
+        self.summary.repeated += self.pending.len().saturating_sub(stored) as u64;
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn write_end(&mut self, extent: Extent, indexes: bool) -> rusqlite::Result<()> {
+        let db = &self.db;
+        let insert_tag = BulkInsert::<4>::new("INSERT INTO monitoring_tags", ROWS_PER_INSERT);
+        let insert_pair = BulkInsert::<2>::new("INSERT INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
+        let mut last_tag = 0;
+        for metric in self.targets.metrics() {
+            let mut tags = Tags::default();
+            self.targets.of_metric(*metric).for_each(|(id, name)| tags.add(id, name));
+            let tags = tags.sorted();
+            let first = last_tag + 1;
+            let numbered = || (first..).zip(&tags);
+            let rows: Vec<_> = numbered()
+                .map(|(id, (name, category, _))| {
+                    [Cell::Int(id), Cell::Text(name), Cell::Text(category.name()), Cell::Int(metric_id(*metric))]
+                })
+                .collect();
+            insert_tag.run(db, rows.into_iter())?;
+            let mut pairs: Vec<(i64, i64)> =
+                numbered().flat_map(|(id, (_, _, targets))| targets.iter().map(move |t| (id, *t))).collect();
+            pairs.sort_unstable();
+            insert_pair.run(db, pairs.iter().map(|(tag, target)| [Cell::Int(*tag), Cell::Int(*target)]))?;
+            last_tag += tags.len() as i64;
+        }
+        if self.targets.tries() > 0 {
+            let sql = "UPDATE sqlite_sequence SET seq = ? WHERE name = 'monitoring_targets'";
+            db.execute(sql, [self.targets.tries()])?;
+        }
+        db.execute_batch(TOTALS)?;
+        let totals = [extent.max_rank, extent.min_step, extent.max_step].map(Cell::Int);
+        let [rank, first, last] = totals;
+        let text = Cell::Text(STATISTICS);
+        BulkInsert::<7>::new("INSERT INTO global_stats", 1)
+            .run(db, [[rank, first, last, text, text, text, text]].into_iter())?;
+        for index in INDEXES.iter().filter(|_| indexes) {
+            db.execute_batch(index)?;
+        }
+        db.execute_batch("COMMIT")
+    }
+}
+
+/// Number of a metric in the database.
+fn metric_id(metric: Metric) -> i64 {
+    metric.index() as i64 + 1
+}

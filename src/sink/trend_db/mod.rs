@@ -1,0 +1,15 @@
+//! The trend database: what TensorBoard's Trend Analyzer opens.
+//!
+//! Six tables as `msprobe data2db` 26.2.0 writes them. [`TrendRows`] takes record batches of any
+//! query with the needed columns and finds where files and entries end; [`TrendDatabase`] numbers
+//! targets in the order of the rows, stores them, and adds tags and totals at the end. Both take rows
+//! in one fixed order from one thread, so the file depends on the rows alone.
+
+mod database;
+mod rows;
+mod schema;
+mod tags;
+mod targets;
+
+pub use database::{Summary, TrendDatabase, TrendRow};
+pub use rows::TrendRows;

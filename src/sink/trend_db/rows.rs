@@ -1,0 +1,187 @@
+//! From record batches to rows of a trend database.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+
+use crate::format::msprobe_dump::Metric;
+
+use super::super::SinkError;
+use super::database::{TrendDatabase, TrendRow};
+
+/// Columns without which there is no trend.
+const NEEDED: [&str; 4] = ["rank", "step", "metric_name", "target_name"];
+
+/// Columns of numbers, of which at least one must be there.
+const STATISTICS: [&str; 4] = ["norm", "max", "min", "mean"];
+
+/// Finds rows in the batches of a query, and where the rows of an entry and of a file end.
+///
+/// The numbers of targets depend on these ends. They are those of the reference when the query keeps
+/// the columns `source_path` and `entry_no` of `dump_trend`; without them a file ends where the rank
+/// or the column `source_step` changes, and every row is an entry.
+#[derive(Debug)]
+pub struct TrendRows {
+    needed: [usize; NEEDED.len()],
+    statistics: [Option<usize>; STATISTICS.len()],
+    vpp_stage: Option<usize>,
+    micro_step: Option<usize>,
+    source_path: Option<usize>,
+    source_step: Option<usize>,
+    entry_no: Option<usize>,
+    /// The file and the entry of the row before.
+    path: String,
+    place: Option<(i64, i64, i64)>,
+    without_metric: u64,
+}
+
+impl TrendRows {
+    /// Finds the columns of a query.
+    ///
+    /// # Errors
+    /// A message that names the columns that are missing.
+    pub fn new(schema: &SchemaRef) -> Result<Self, String> {
+        let find = |name: &str| schema.index_of(name).ok();
+        let missing: Vec<&str> = NEEDED.into_iter().filter(|n| find(n).is_none()).collect();
+        let statistics = STATISTICS.map(find);
+        if !missing.is_empty() || statistics.iter().all(Option::is_none) {
+            return Err(format!(
+                "a trend database needs the columns {} and at least one of {}, but {} missing",
+                NEEDED.join(", "),
+                STATISTICS.join(", "),
+                if missing.is_empty() { "all of the latter are".to_owned() } else { format!("{}: are", missing.join(", ")) },
+            ));
+        }
+        Ok(Self {
+            needed: NEEDED.map(|n| find(n).unwrap_or_default()),
+            statistics,
+            vpp_stage: find("vpp_stage"),
+            micro_step: find("target_micro_step"),
+            source_path: find("source_path"),
+            source_step: find("source_step"),
+            entry_no: find("entry_no"),
+            path: String::new(),
+            place: None,
+            without_metric: 0,
+        })
+    }
+
+    /// Rows that have no metric and were therefore not stored.
+    pub fn without_metric(&self) -> u64 {
+        self.without_metric
+    }
+
+    /// Writes the rows of a batch.
+    ///
+    /// # Errors
+    /// When a column has another type or a NULL where there must be none, or the database cannot be
+    /// written.
+    pub fn write(&mut self, database: &mut TrendDatabase, batch: &RecordBatch) -> Result<(), SinkError> {
+        let fault = |message: String| SinkError::rows(database.target(), message);
+        let [rank, step, metric, target] = self.needed;
+        let rank = ints(batch, rank).map_err(fault)?;
+        let step = ints(batch, step).map_err(fault)?;
+        let metric = texts(batch, metric).map_err(fault)?;
+        let target = texts(batch, target).map_err(fault)?;
+        let optional = |column: Option<usize>| column.map(|c| ints(batch, c)).transpose();
+        let vpp_stage = optional(self.vpp_stage).map_err(fault)?;
+        let micro_step = optional(self.micro_step).map_err(fault)?;
+        let source_step = optional(self.source_step).map_err(fault)?;
+        let entry_no = optional(self.entry_no).map_err(fault)?;
+        let path = self.source_path.map(|c| texts(batch, c)).transpose().map_err(fault)?;
+        let [norm, max, min, mean] = self.statistics.map(|c| c.map(|c| floats(batch, c)).transpose());
+        let statistics =
+            [norm.map_err(fault)?, max.map_err(fault)?, min.map_err(fault)?, mean.map_err(fault)?];
+        let mut known_metric: Option<(u128, Metric)> = None;
+        let mut known_path = None;
+        for row in 0..batch.num_rows() {
+            let value = |column: &Option<Int64Array>, default| {
+                column.as_ref().filter(|c| c.is_valid(row)).map_or(default, |c| c.value(row))
+            };
+            if rank.is_null(row) || step.is_null(row) || target.is_null(row) {
+                let message = "rank, step and target_name must not be NULL".to_owned();
+                return Err(SinkError::rows(database.target(), message));
+            }
+            // The same view is the same text; only another one has to be compared.
+            let view = path.as_ref().map(|p| p.views().get(row).copied().unwrap_or_default());
+            let mut new_file = false;
+            if let Some(path) = &path
+                && view != known_path
+            {
+                known_path = view;
+                let text = if path.is_valid(row) { path.value(row) } else { "" };
+                if self.path != text {
+                    new_file = self.place.is_some();
+                    self.path = text.to_owned();
+                }
+            }
+            let place = (rank.value(row), value(&source_step, 0), value(&entry_no, row as i64));
+            if let Some(before) = self.place.replace(place) {
+                new_file |= path.is_none() && (before.0, before.1) != (place.0, place.1);
+                if new_file {
+                    database.end_file()?;
+                } else if before.2 != place.2 {
+                    database.end_entry()?;
+                }
+            }
+            if metric.is_null(row) {
+                self.without_metric += 1;
+                continue;
+            }
+            let view = metric.views().get(row).copied().unwrap_or_default();
+            let metric = match known_metric {
+                Some((known, metric)) if known == view => metric,
+                _ => {
+                    let name = metric.value(row);
+                    let Some(found) = Metric::from_name(name) else {
+                        let names = Metric::ALL.map(Metric::name).join(", ");
+                        let message = format!("metric_name is '{name}', expected one of {names}");
+                        return Err(SinkError::rows(database.target(), message));
+                    };
+                    known_metric = Some((view, found));
+                    found
+                }
+            };
+            let statistics = statistics
+                .each_ref()
+                .map(|column| column.as_ref().filter(|c| c.is_valid(row)).map(|c| c.value(row)));
+            database.push(&TrendRow {
+                rank: rank.value(row),
+                step: step.value(row),
+                metric,
+                target: target.value(row),
+                vpp_stage: value(&vpp_stage, 0),
+                micro_step: value(&micro_step, 0),
+                statistics,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn as_type(batch: &RecordBatch, column: usize, kind: &DataType) -> Result<ArrayRef, String> {
+    let array = batch.columns().get(column).ok_or_else(|| format!("there is no column {column}"))?;
+    if array.data_type() == kind {
+        return Ok(Arc::clone(array));
+    }
+    let schema = batch.schema();
+    let name = schema.fields().get(column).map_or("", |f| f.name());
+    cast(array, kind).map_err(|e| format!("the column {name} is {}, expected {kind}: {e}", array.data_type()))
+}
+
+fn ints(batch: &RecordBatch, column: usize) -> Result<Int64Array, String> {
+    let array = as_type(batch, column, &DataType::Int64)?;
+    array.as_any().downcast_ref().cloned().ok_or_else(|| "not integers".to_owned())
+}
+
+fn floats(batch: &RecordBatch, column: usize) -> Result<Float64Array, String> {
+    let array = as_type(batch, column, &DataType::Float64)?;
+    array.as_any().downcast_ref().cloned().ok_or_else(|| "not numbers".to_owned())
+}
+
+fn texts(batch: &RecordBatch, column: usize) -> Result<StringViewArray, String> {
+    let array = as_type(batch, column, &DataType::Utf8View)?;
+    array.as_any().downcast_ref().cloned().ok_or_else(|| "not texts".to_owned())
+}
