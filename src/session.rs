@@ -58,3 +58,16 @@ pub fn register(context: &SessionContext) -> Result<()> {
     context.register_relation_planner(Arc::new(LibraryPlanner::new(library::functions()?)))?;
     Ok(())
 }
+
+/// Names of everything that can be called behind FROM in this session, sorted: the engine's table
+/// functions, ours, and those of the library.
+///
+/// # Errors
+/// As [`context`].
+pub fn table_function_names(context: &SessionContext) -> Result<Vec<String>> {
+    let mut names: Vec<String> = context.state().table_functions().keys().cloned().collect();
+    names.extend(library::functions()?.iter().map(|f| f.name().to_owned()));
+    names.sort();
+    names.dedup();
+    Ok(names)
+}

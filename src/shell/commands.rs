@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use rl_insight_sql::session;
+
 use super::failure::{Failure, tell};
 use super::flags::read_file;
 use super::output::Format;
@@ -151,9 +153,7 @@ fn choose_format(runner: &mut Runner, name: &str) -> Result<(), Failure> {
 
 /// A query for everything that can follow FROM. The engine's catalog does not know table functions.
 fn tables(runner: &Runner) -> String {
-    let state = runner.context().state();
-    let mut functions: Vec<&String> = state.table_functions().keys().collect();
-    functions.sort();
+    let functions = session::table_function_names(runner.context()).unwrap_or_default();
     let mut sql = String::from(
         "SELECT table_schema AS \"schema\", table_name AS name, lower(table_type) AS kind \
          FROM information_schema.tables WHERE table_schema <> 'information_schema'",

@@ -5,6 +5,7 @@ use datafusion::prelude::SessionContext;
 use rustyline::completion::{Completer, Pair};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper, Highlighter, Hinter};
+use rl_insight_sql::session;
 
 use super::commands::{COMMANDS, is_command};
 use super::script::is_complete;
@@ -91,7 +92,8 @@ impl Assistant {
         let lower = !word.contains(|c: char| c.is_uppercase());
         let keyword = |k: &&str| if lower { k.to_lowercase() } else { (*k).to_owned() };
         let mut all: Vec<String> = KEYWORDS.iter().map(keyword).collect();
-        all.extend(state.table_functions().keys().map(|name| format!("{name}(")));
+        let functions = session::table_function_names(&self.context).unwrap_or_default();
+        all.extend(functions.iter().map(|name| format!("{name}(")));
         all.extend(state.aggregate_functions().keys().map(|name| format!("{name}(")));
         all.extend(state.scalar_functions().keys().map(|name| format!("{name}(")));
         all.extend(state.window_functions().keys().map(|name| format!("{name}(")));

@@ -20,7 +20,7 @@ lists the commands there, and the history is in $XDG_STATE_HOME/rl-insight-sql (
 Results go to stdout; everything else goes to stderr.
   csv       NULL is an empty field, the empty string is \"\"
   tsv       tab, newline, carriage return and backslash are \\t \\n \\r \\\\; NULL is \\N
-  json      one array per result, on one line; ndjson: one object per row; NaN and infinities are null;
+  json      one array per result, on one line; ndjson: one object per row; NaN and infinities are strings;
             of several columns with one name the later ones get a number: a, a_2
   table     shows the first rows only (see --max-rows); no other format ever leaves out a row
 

@@ -110,7 +110,7 @@ fn awkward_texts_and_numbers_arrive_unchanged() {
                 "select 'NaN'::double n, 'inf'::double i, 9223372036854775807 as big",
             ],
             0,
-            "[{\"n\":null,\"i\":null,\"big\":9223372036854775807}]\n",
+            "[{\"n\":\"NaN\",\"i\":\"Infinity\",\"big\":9223372036854775807}]\n",
             "",
         ),
         case(&["-c", "select 'NaN'::double n, '-inf'::double i"], 0, "n,i\nNaN,-inf\n", ""),

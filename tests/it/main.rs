@@ -1,5 +1,8 @@
 //! Tests of the program as a whole. One binary, because each one links the whole query engine.
 
+// In a test a panic is the failure; clippy only knows that of functions marked #[test].
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
 mod cases;
 mod cli;
 mod discovery;

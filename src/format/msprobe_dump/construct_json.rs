@@ -114,11 +114,15 @@ impl Construct {
     }
 
     /// Makes lists parents, as they are in Megatron's form; returns the first that cannot be one.
-    fn resolve(&mut self, lists: Vec<(u32, Listed)>) -> Option<(String, String)> {
+    fn resolve(&mut self, mut lists: Vec<(u32, Listed)>) -> Option<(String, String)> {
+        // Of a repeated key the last value counts.
+        lists.reverse();
+        lists.sort_by_key(|(number, _)| *number);
+        lists.dedup_by_key(|(number, _)| *number);
         let mut bad = None;
         for (number, listed) in lists {
             let Some(member) = self.members.get_mut(number as usize) else { continue };
-            // A later value of the same key may have replaced the list.
+            // A later value of the same key that is no list may have replaced it.
             if member.1 != Parent::Container {
                 continue;
             }

@@ -201,6 +201,7 @@ impl<'a> Entry<'a> {
     /// A list of arguments or results: its direct elements are what the reference reads.
     fn list(&mut self, c: &mut Cursor<'a>, name: &'static str, section: Section, detail: Detail) -> Result<(), Stop> {
         self.forget(section);
+        self.fault = self.fault.filter(|(member, _)| *member != name);
         match c.token()? {
             b'[' => c.array(|c, index| {
                 if c.token()? == b'{' {
@@ -226,6 +227,7 @@ impl<'a> Entry<'a> {
     /// The parameters of a module, by name.
     fn parameters(&mut self, c: &mut Cursor<'a>, detail: Detail) -> Result<(), Stop> {
         self.forget(Section::Parameters);
+        self.fault = self.fault.filter(|(member, _)| *member != "parameters");
         if c.token()? == b'{' {
             return c.object(|c, key| self.named_value(c, key, Section::Parameters, detail));
         }

@@ -27,6 +27,7 @@ pub mod schema;
 mod series;
 mod statistic;
 pub mod target;
+mod unicode_digits;
 
 pub use dump_trend::{DumpTrend, Extent, Scope, TrendOptions};
 pub use target::Metric;

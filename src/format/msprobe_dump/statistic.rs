@@ -4,6 +4,7 @@ use crate::text::decimal;
 use crate::text::json::pull::Kind;
 
 use super::cursor::{Cursor, Stop, decode};
+use super::unicode_digits::with_ascii_digits;
 
 /// Passes the value of a statistic and reads it as the reference does, but does not clip it.
 ///
@@ -52,7 +53,7 @@ fn of_word(kind: Kind, raw: &[u8]) -> Option<f64> {
 fn number_in_text(text: &str) -> Option<f64> {
     // To Python the four separators are white space, too.
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c));
-    decimal::float(trimmed.as_bytes())
+    if trimmed.is_ascii() { decimal::float(trimmed.as_bytes()) } else { decimal::float(with_ascii_digits(trimmed).as_bytes()) }
 }
 
 /// Passes a value; tells whether Python takes it as true.
@@ -109,6 +110,7 @@ mod tests {
             ("{\"a\": 1}", None),
             ("\" 1_000 \"", Some(1000.0)),
             ("\"\\u001c2\\t\"", Some(2.0)),
+            ("\"\u{661}\u{662}\"", Some(12.0)),
             ("\"-inf\"", Some(f64::NEG_INFINITY)),
             ("\"0x10\"", None),
             ("\"\"", None),

@@ -115,13 +115,13 @@ impl EncoderFactory for Encoders {
     ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
         let encoder: Box<dyn Encoder + 'a> = match array.data_type() {
             DataType::Float64 => floats(array.as_primitive::<Float64Type>(), |v, out| {
-                finite(v.is_finite(), format_args!("{v:?}"), out);
+                number(v.into(), format_args!("{v:?}"), out);
             }),
             DataType::Float32 => floats(array.as_primitive::<Float32Type>(), |v, out| {
-                finite(v.is_finite(), format_args!("{v:?}"), out);
+                number(v.into(), format_args!("{v:?}"), out);
             }),
             DataType::Float16 => floats(array.as_primitive::<Float16Type>(), |v, out| {
-                finite(v.is_finite(), format_args!("{:?}", v.to_f32()), out);
+                number(v.into(), format_args!("{:?}", v.to_f32()), out);
             }),
             DataType::Dictionary(_, _) => {
                 let dictionary = array.as_any_dictionary();
@@ -156,14 +156,19 @@ fn floats<'a, T: ArrowPrimitiveType>(
     Box::new(Floats { array, write })
 }
 
-/// JSON has no words for infinities and "not a number".
-fn finite(finite: bool, text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
-    if finite {
+/// JSON has no words for infinities and "not a number": they become strings, because null would make
+/// them look like values that are missing.
+fn number(value: f64, text: std::fmt::Arguments<'_>, out: &mut Vec<u8>) {
+    if value.is_finite() {
         // Writing to memory does not fail.
         let _ = out.write_fmt(text);
-    } else {
-        out.extend_from_slice(b"null");
+        return;
     }
+    out.extend_from_slice(match value {
+        v if v.is_nan() => b"\"NaN\"",
+        v if v > 0.0 => b"\"Infinity\"",
+        _ => b"\"-Infinity\"",
+    });
 }
 
 struct Dictionary<'a> {
@@ -193,7 +198,7 @@ mod tests {
         let expected = concat!(
             r#"[{"id":9223372036854775807,"ms":1779785515000.12,"#,
             r#""stack":"a.py(1): <module>;\r\nb.py(2): f","kind":"x|y\t\"z\\"},"#,
-            r#"{"id":null,"ms":null,"stack":null,"kind":null},{"id":-1,"ms":null,"stack":"","kind":null}]"#,
+            r#"{"id":null,"ms":null,"stack":null,"kind":null},{"id":-1,"ms":"NaN","stack":"","kind":null}]"#,
             "\n"
         );
         assert_eq!(text, expected);
@@ -222,7 +227,7 @@ mod tests {
 
         let column = Arc::new(Float32Array::from(vec![0.1, f32::INFINITY])) as _;
         let batch = RecordBatch::try_from_iter([("v", column)]).unwrap();
-        assert_eq!(print(Json::lines(&batch.schema()), &batch), "{\"v\":0.1}\n{\"v\":null}\n");
+        assert_eq!(print(Json::lines(&batch.schema()), &batch), "{\"v\":0.1}\n{\"v\":\"Infinity\"}\n");
     }
 
     #[test]
