@@ -205,7 +205,8 @@ impl Construct {
 
     /// Sets the parent of a key, at its first position when it has been there before.
     fn set(&mut self, key: &str, parent: Parent) -> u32 {
-        if let Some(number) = self.find(key) {
+        let hash = xxh3_64(key.as_bytes());
+        if let Some(number) = self.find_hashed(key, hash) {
             if let Some(member) = self.members.get_mut(number as usize) {
                 member.1 = parent;
             }
@@ -214,7 +215,6 @@ impl Construct {
         let number = self.members.len() as u32;
         let text = self.push_text(key);
         self.members.push((text, parent));
-        let hash = xxh3_64(key.as_bytes());
         self.table.insert_unique(hash, (hash, number), |(h, _)| *h);
         number
     }
@@ -222,7 +222,12 @@ impl Construct {
     /// The number of a key.
     #[inline]
     pub(super) fn find(&self, key: &str) -> Option<u32> {
-        let hash = xxh3_64(key.as_bytes());
+        self.find_hashed(key, xxh3_64(key.as_bytes()))
+    }
+
+    /// The number of a key, given its XXH3 hash.
+    #[inline]
+    pub(super) fn find_hashed(&self, key: &str, hash: u64) -> Option<u32> {
         let found = self.table.find(hash, |&(h, n)| h == hash && self.key(n) == key);
         found.map(|&(_, number)| number)
     }

@@ -110,6 +110,11 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn word(&mut self) -> Result<(Kind, &'a [u8]), Stop> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
+        // One walk over a number finds its end and checks its grammar.
+        if let Some((number, _)) = number_length(rest).and_then(|n| rest.split_at_checked(n)) {
+            self.at += number.len();
+            return Ok((Kind::Number, number));
+        }
         let Some(end) = rest.iter().position(|b| is_delimiter(*b)) else {
             if !self.last {
                 return Err(Stop::More);
@@ -300,6 +305,32 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
     }
 }
 
+/// The length of a number at the front of these bytes; none when it is no number by the grammar of
+/// JSON, or when the bytes end with it.
+#[inline]
+fn number_length(bytes: &[u8]) -> Option<usize> {
+    let digits = |from: usize| {
+        let mut at = from;
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        (at > from).then_some(at)
+    };
+    let start = usize::from(*bytes.first()? == b'-');
+    let mut at = digits(start)?;
+    if at - start > 1 && bytes.get(start) == Some(&b'0') {
+        return None;
+    }
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(at + 1)?;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        let sign = matches!(bytes.get(at + 1), Some(b'+' | b'-'));
+        at = digits(at + 1 + usize::from(sign))?;
+    }
+    bytes.get(at).is_some_and(|b| is_delimiter(*b)).then_some(at)
+}
+
 /// Whether a byte ends a number or word.
 #[inline]
 fn is_delimiter(b: u8) -> bool {
@@ -320,6 +351,17 @@ mod tests {
             assert!(matches!(Cursor::new(cut.as_bytes(), true).skip(), Err(Stop::Broken { .. })), "{cut}");
         }
         assert_eq!(Cursor::new(text.as_bytes(), false).skip(), Ok(()));
+    }
+
+    #[test]
+    fn both_ways_to_pass_a_number_agree() {
+        let words = ["0", "-0", "12", "-1.5", "1e5", "1E+5", "-1.25e-07", "01", "-", "1.", ".5", "1e", "1e+", "+1", "1x", "--1", "0.0", "00"];
+        for word in words {
+            let quick = number_length(format!("{word},").as_bytes());
+            let is_number = word_kind(word.as_bytes()) == Some(Kind::Number);
+            assert_eq!(quick, is_number.then_some(word.len()), "{word}");
+            assert_eq!(number_length(word.as_bytes()), None, "{word}");
+        }
     }
 
     #[test]

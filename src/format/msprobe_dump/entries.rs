@@ -118,7 +118,7 @@ impl Entries {
     pub(super) fn read(&mut self, c: &mut Cursor<'_>, raw: &[u8]) -> Result<Outcome, Stop> {
         let (key, odd) = decode(c, raw)?;
         let mut outcome = Outcome { key_hash: xxh3_64(key.as_bytes()), ..Outcome::default() };
-        let (micro, mut skip) = self.understand(&key);
+        let (micro, mut skip) = self.understand(&key, outcome.key_hash);
         if skip.is_some() && !self.detail.all {
             c.skip()?;
             self.pass(skip, &key);
@@ -183,7 +183,7 @@ impl Entries {
 
     /// Writes the key as it is understood to `name`: with a new call index and with the replacements
     /// of the mapping. Tells the micro-step, and why the reference leaves the entry out.
-    fn understand(&mut self, key: &str) -> (Option<i64>, Option<Skip>) {
+    fn understand(&mut self, key: &str, hash: u64) -> (Option<i64>, Option<Skip>) {
         self.name.clear();
         let (micro, skip) = match self.steps.as_ref().filter(|s| s.any()) {
             // Without any micro-step the reference takes all keys as they are.
@@ -191,7 +191,7 @@ impl Entries {
                 self.name.push_str(key);
                 (Some(0), None)
             }
-            Some(steps) => match steps.find(key) {
+            Some(steps) => match steps.find_hashed(key, hash) {
                 Found::At { micro, index } => {
                     push_with_index(&mut self.name, key, index);
                     (Some(micro), None)

@@ -150,7 +150,7 @@ const MAX_DEPTH: usize = 100;
 impl<'a> Entry<'a> {
     /// Passes the value of an entry, which is an object; `marker` is that of its key.
     pub(super) fn read(c: &mut Cursor<'a>, marker: Marker, detail: Detail) -> Result<Self, Stop> {
-        let mut entry = Entry::default();
+        let mut entry = Entry { tensors: Vec::with_capacity(8), labels: String::with_capacity(64), ..Entry::default() };
         c.object(|c, key| {
             if marker == Marker::ParametersGrad {
                 return entry.named_value(c, key, Section::Grad, detail);

@@ -81,9 +81,19 @@ impl MicroSteps {
     }
 
     /// Looks a key up.
-    #[inline]
     pub(super) fn find(&self, key: &str) -> Found {
-        let Some(number) = self.construct.find(key) else { return Found::Unlisted };
+        self.found(self.construct.find(key))
+    }
+
+    /// Looks a key up, given its XXH3 hash.
+    #[inline]
+    pub(super) fn find_hashed(&self, key: &str, hash: u64) -> Found {
+        self.found(self.construct.find_hashed(key, hash))
+    }
+
+    #[inline]
+    fn found(&self, number: Option<u32>) -> Found {
+        let Some(number) = number else { return Found::Unlisted };
         match self.placed.get(number as usize).copied().flatten() {
             Some(Placed { micro, index }) => Found::At { micro, index },
             None => Found::Rootless,
@@ -141,8 +151,10 @@ fn micro_of_keys(construct: &Construct) -> (Vec<Option<i64>>, Vec<(u32, &'static
     let mut open: Vec<u32> = Vec::new();
     for number in 0..construct.len() as u32 {
         let mut key = looked_up(construct.key(number));
+        // Most keys are looked up as they are.
+        let mut known = matches!(key, Cow::Borrowed(_)).then_some(number);
         let end = loop {
-            let Some(next) = construct.find(&key) else { break Way::Leads(None) };
+            let Some(next) = known.take().or_else(|| construct.find(&key)) else { break Way::Leads(None) };
             let Some(way) = ways.get_mut(next as usize) else { break Way::Leads(None) };
             match (*way, parents.get(next as usize)) {
                 (Way::Unknown, Some(Parent::Key(parent))) => {

@@ -91,7 +91,9 @@ impl TrendDatabase {
     pub fn create(target: &Path) -> Result<Self, SinkError> {
         let staged = StagedFile::create(target)?;
         let sqlite = || SinkError::sqlite(target);
-        let db = Connection::open_with_flags(staged.path(), OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(sqlite())?;
+        // One thread at a time owns the connection, so SQLite need not lock anything.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let db = Connection::open_with_flags(staged.path(), flags).map_err(sqlite())?;
         db.execute_batch(PRAGMAS).map_err(sqlite())?;
         db.execute_batch("BEGIN").map_err(sqlite())?;
         for table in TABLES {
