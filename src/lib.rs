@@ -12,7 +12,7 @@
 //! | [`library`] | SQL files that are table functions with named parameters |
 //! | [`table`] | table functions and providers: from a call to a scan |
 //! | [`scan`] | the one execution plan: partitions, pruning, order, limits, memory, metrics |
-//! | [`format`] | the formats, one folder each: from a path to units, from a unit to record batches |
+//! | [`mod@format`] | the formats, one folder each: from a path to units, from a unit to record batches |
 //! | [`source`] | the contract between formats and scan |
 //! | [`text`] | bytes: JSON, CSV, exact decimal numbers, interned text |
 

@@ -63,7 +63,8 @@ impl LibraryFunction {
             parameters.push(match parameter.split_once("=>") {
                 None => (parameter.to_owned(), None),
                 Some((name, default)) => {
-                    let mut parser = Parser::new(&GenericDialect {}).try_with_sql(default).map_err(sql_error)?;
+                    let mut parser =
+                        Parser::new(&GenericDialect {}).try_with_sql(default).map_err(sql_error)?;
                     (name.trim().to_owned(), Some(parser.parse_expr().map_err(sql_error)?))
                 }
             });
@@ -73,7 +74,14 @@ impl LibraryFunction {
             return internal_err!("library function {name}: expected one query");
         };
         let purpose = comments.take_while(|l| !l.is_empty()).collect::<Vec<_>>().join(" ");
-        Ok(Self { name: name.to_owned(), signature: signature.to_owned(), purpose, parameters, body, source: text })
+        Ok(Self {
+            name: name.to_owned(),
+            signature: signature.to_owned(),
+            purpose,
+            parameters,
+            body,
+            source: text,
+        })
     }
 
     /// The name of the function.
@@ -103,7 +111,9 @@ impl LibraryFunction {
             let (name, value) = match arg {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => match self.parameters.get(at) {
                     Some((name, _)) => (name.clone(), value),
-                    None => return plan_err!("{}: too many arguments, expected {}", self.name, self.signature),
+                    None => {
+                        return plan_err!("{}: too many arguments, expected {}", self.name, self.signature);
+                    }
                 },
                 FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
                     (context.normalize_ident(name), value)
@@ -173,7 +183,8 @@ impl RelationPlanner for LibraryPlanner {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let called = context.object_name_to_table_reference(name.clone())?;
-        let Some(function) = self.functions.iter().find(|f| f.name.eq_ignore_ascii_case(called.table())) else {
+        let Some(function) = self.functions.iter().find(|f| f.name.eq_ignore_ascii_case(called.table()))
+        else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let subquery = function.bind(args.args.clone(), context)?;
@@ -183,7 +194,8 @@ impl RelationPlanner for LibraryPlanner {
             columns: vec![],
             at: None,
         });
-        let plan = context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
+        let plan =
+            context.plan(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, Some(alias)))))
     }
 }

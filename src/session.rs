@@ -54,7 +54,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
             state.table_factories_mut().insert(function.name.to_ascii_uppercase(), factory);
         }
     }
-    context.register_relation_planner(Arc::new(NamedArguments::new(functions.iter().map(|f| f.name).collect())))?;
+    context.register_relation_planner(Arc::new(NamedArguments::new(
+        functions.iter().map(|f| f.name).collect(),
+    )))?;
     context.register_relation_planner(Arc::new(LibraryPlanner::new(library::functions()?)))?;
     Ok(())
 }

@@ -10,8 +10,8 @@ use datafusion::arrow::array::{ArrayRef, Int64Builder, RecordBatch, StringViewBu
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::source::{
-    DataError, Degree, Finding, Format, Host, KeyColumn, KeyType, KeyValue, Layout, Place, ReadError, ReadRequest,
-    Root, Unit, UnitReader,
+    DataError, Degree, Finding, Format, Host, KeyColumn, KeyType, KeyValue, Layout, Place, ReadError,
+    ReadRequest, Root, Unit, UnitReader,
 };
 
 use super::collector::Collector;
@@ -26,7 +26,12 @@ const KEYS: [KeyColumn; 4] = [
 
 /// Name, type (text or integer), whether it can be NULL, and meaning of each column.
 const COLUMNS: [(&str, bool, bool, &str); 15] = [
-    ("entry", true, false, "unit: something that was found; problem: something lost or doubtful; note: a variety"),
+    (
+        "entry",
+        true,
+        false,
+        "unit: something that was found; problem: something lost or doubtful; note: a variety",
+    ),
     ("source", true, false, "table function that reads it"),
     ("role", true, true, "RL role of the unit"),
     ("rank_id", false, true, "rank of the unit"),
@@ -48,7 +53,8 @@ pub fn diagnostics_schema() -> SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> = LazyLock::new(|| {
         let field = |(name, text, nullable, comment): &(&str, bool, bool, &str)| {
             let kind = if *text { DataType::Utf8View } else { DataType::Int64 };
-            Field::new(*name, kind, *nullable).with_metadata([("comment".to_owned(), (*comment).to_owned())].into())
+            Field::new(*name, kind, *nullable)
+                .with_metadata([("comment".to_owned(), (*comment).to_owned())].into())
         };
         Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()))
     });
@@ -151,7 +157,12 @@ impl Format for Diagnostics {
         vec![]
     }
 
-    fn open(&self, unit: &Unit, request: &ReadRequest, host: Arc<dyn Host>) -> Result<Box<dyn UnitReader>, ReadError> {
+    fn open(
+        &self,
+        unit: &Unit,
+        request: &ReadRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Box<dyn UnitReader>, ReadError> {
         Ok(Box::new(DiagnosticsReader {
             format: self.format_of(unit).cloned(),
             unit: unit.clone(),
@@ -200,9 +211,9 @@ impl DiagnosticsReader {
         while let Some(batch) = reader.next_batch()? {
             rows += batch.num_rows();
         }
-        let mut findings = inner.findings.clone();
-        findings.extend(format.known_problems(&inner, &request.projection));
-        findings.extend(host.take());
+        let notes = inner.findings.iter().filter(|f| !f.is_problem()).cloned();
+        let mut findings: Vec<Finding> = format.known_problems(&inner, &request.projection);
+        findings.extend(notes.chain(host.take()));
         findings.sort_by_key(|f| f.degree == Degree::Note);
         self.batch(&findings, Some(rows))
     }

@@ -49,7 +49,8 @@ pub(super) fn partitioning(keys: &[KeyColumn], schema: &SchemaRef, runs: &[Vec<U
         Some(SplitPoint::new(values))
     };
     let splits: Option<Vec<SplitPoint>> = runs.iter().skip(1).map(split).collect();
-    let ranges = LexOrdering::new(order).zip(splits).and_then(|(order, s)| RangePartitioning::try_new(order, s).ok());
+    let ranges =
+        LexOrdering::new(order).zip(splits).and_then(|(order, s)| RangePartitioning::try_new(order, s).ok());
     ranges.map_or(unknown, Partitioning::Range)
 }
 
@@ -63,7 +64,9 @@ pub(super) fn statistics<'a>(
     const ROW_BYTES: u64 = 160;
     let bytes: u64 = units.clone().map(Unit::bytes).sum();
     let column = |name: &str| {
-        let Some(at) = keys.iter().position(|k| k.name == name) else { return ColumnStatistics::new_unknown() };
+        let Some(at) = keys.iter().position(|k| k.name == name) else {
+            return ColumnStatistics::new_unknown();
+        };
         let values: BTreeSet<&KeyValue> = units.clone().filter_map(|u| u.keys.get(at)).collect();
         let (first, last) = (values.first(), values.last());
         let (Some(first), Some(last)) = (first, last) else { return ColumnStatistics::new_unknown() };

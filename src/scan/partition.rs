@@ -46,7 +46,13 @@ mod tests {
     fn unit(rank: i64, bytes: u64) -> Unit {
         let file = UnitFile { part: "x".into(), path: "x".into(), bytes };
         let keys = vec![KeyValue::Text("actor".into()), KeyValue::Int(rank)];
-        Unit { keys, source_path: format!("{rank}/{bytes}"), form: "text".into(), files: vec![file], findings: vec![] }
+        Unit {
+            keys,
+            source_path: format!("{rank}/{bytes}"),
+            form: "text".into(),
+            files: vec![file],
+            findings: vec![],
+        }
     }
 
     fn ranks(runs: &[Vec<Unit>]) -> Vec<Vec<i64>> {

@@ -53,7 +53,10 @@ pub fn prune_units(
     let schema = DFSchema::try_from(schema)?;
     let mut keep = vec![true; units.len()];
     for filter in filters {
-        let decided = session.create_physical_expr(filter.clone(), &schema)?.evaluate(&batch)?.into_array(units.len())?;
+        let decided = session
+            .create_physical_expr(filter.clone(), &schema)?
+            .evaluate(&batch)?
+            .into_array(units.len())?;
         let decided = decided
             .as_boolean_opt()
             .ok_or_else(|| exec_datafusion_err!("the predicate {filter} is not a boolean"))?;

@@ -13,12 +13,12 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, Time};
 use datafusion::physical_plan::stream::{RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter};
 use futures::{Stream, StreamExt};
 
-use crate::source::{Host, ReadError, ReadRequest, Unit, UnitReader};
+use crate::source::{Finding, Host, ReadError, ReadRequest, Unit, UnitReader};
 
 use super::OnError;
 use super::exec::ScanSpec;
 use super::host::ScanHost;
-use super::survey::{known_problems, survey};
+use super::survey::survey;
 
 /// Batches that may wait for the consumer.
 const CHANNEL: usize = 2;
@@ -97,7 +97,16 @@ impl Run {
         let mut request = ReadRequest::new(spec.projection.clone());
         request.batch_rows = batch_rows.max(1);
         request.threads = spec.threads_per_unit;
-        Self { left: spec.limit, units, request, reader: None, checked: false, first: partition == 0, host, spec }
+        Self {
+            left: spec.limit,
+            units,
+            request,
+            reader: None,
+            checked: false,
+            first: partition == 0,
+            host,
+            spec,
+        }
     }
 
     /// The next batch; `None` at the end or when nobody wants it.
@@ -156,7 +165,7 @@ impl Run {
         let layout = || self.spec.layout_findings.iter().filter(|f| f.is_problem()).cloned();
         match self.spec.on_error {
             OnError::Strict => {
-                let known = self.spec.runs.iter().flatten().flat_map(|unit| known_problems(&self.spec, unit));
+                let known = self.spec.runs.iter().flatten().flat_map(|unit| self.known_problems(unit));
                 layout().chain(known).try_for_each(|f| self.host.report(f))
             }
             // Each is counted once: these by the first partition, a unit's own when it is opened.
@@ -165,8 +174,12 @@ impl Run {
         }
     }
 
+    fn known_problems(&self, unit: &Unit) -> Vec<Finding> {
+        self.spec.format.known_problems(unit, &self.spec.projection)
+    }
+
     fn open(&self, unit: &Unit) -> Result<Box<dyn UnitReader>, ReadError> {
-        known_problems(&self.spec, unit).into_iter().try_for_each(|f| self.host.report(f))?;
+        self.known_problems(unit).into_iter().try_for_each(|f| self.host.report(f))?;
         self.spec.format.open(unit, &self.request, Arc::clone(&self.host) as Arc<dyn Host>)
     }
 }

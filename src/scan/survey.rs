@@ -15,10 +15,11 @@ const SURVEY_BYTES: u64 = 64 << 20;
 /// Collects the problems of all selected units. `met` is what made the query fail; it is in the
 /// result even when its unit is too large to be read again.
 pub(super) fn survey(spec: &ScanSpec, met: &[Finding]) -> DataError {
-    let mut problems: Vec<Finding> = spec.layout_findings.iter().filter(|f| f.is_problem()).cloned().collect();
+    let mut problems: Vec<Finding> =
+        spec.layout_findings.iter().filter(|f| f.is_problem()).cloned().collect();
     let (mut budget, mut unchecked) = (SURVEY_BYTES, 0usize);
     for unit in spec.runs.iter().flatten() {
-        let mut of_unit = known_problems(spec, unit);
+        let mut of_unit = spec.format.known_problems(unit, &spec.projection);
         if unit.bytes() <= budget {
             budget -= unit.bytes();
             of_unit.extend(read_problems(spec, unit));
@@ -44,12 +45,6 @@ pub(super) fn survey(spec: &ScanSpec, met: &[Finding]) -> DataError {
         hint.push_str(&format!(" ({unchecked} larger units were not looked through)"));
     }
     DataError::new(spec.format.name(), problems, hint)
-}
-
-/// What is known about a unit without reading it.
-pub(super) fn known_problems(spec: &ScanSpec, unit: &Unit) -> Vec<Finding> {
-    let listed = unit.findings.iter().filter(|f| f.is_problem()).cloned();
-    listed.chain(spec.format.known_problems(unit, &spec.projection)).collect()
 }
 
 /// How a unit is called in messages: by its keys.

@@ -2,10 +2,10 @@
 //! could go on.
 
 use datafusion::prelude::SessionContext;
+use rl_insight_sql::session;
 use rustyline::completion::{Completer, Pair};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper, Highlighter, Hinter};
-use rl_insight_sql::session;
 
 use super::commands::{COMMANDS, is_command};
 use super::script::is_complete;

@@ -35,12 +35,17 @@ pub(super) struct BulkInsert<const COLUMNS: usize> {
 }
 
 impl<const COLUMNS: usize> BulkInsert<COLUMNS> {
-    /// `verb` is what stands before the values, for example `INSERT INTO t`; `rows` go into one
-    /// statement.
+    /// `verb` is what stands before the values, for example `INSERT OR FAIL INTO t`; `rows` go into one
+    /// statement. Without `OR` SQLite would keep copies of pages to undo the statement alone, and a
+    /// statement that fails here ends the whole file.
     pub(super) fn new(verb: &str, rows: usize) -> Self {
         let row = format!("({})", ["?"; COLUMNS].join(","));
         let rows = rows.max(1);
-        Self { many: format!("{verb} VALUES {}", vec![row.as_str(); rows].join(",")), one: format!("{verb} VALUES {row}"), rows }
+        Self {
+            many: format!("{verb} VALUES {}", vec![row.as_str(); rows].join(",")),
+            one: format!("{verb} VALUES {row}"),
+            rows,
+        }
     }
 
     /// Inserts rows; returns how many are new.

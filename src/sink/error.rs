@@ -53,8 +53,12 @@ impl SinkError {
 impl fmt::Display for SinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SinkError::Io { path, action, source } => write!(f, "{}: cannot {action}: {source}", path.display()),
-            SinkError::Sqlite { path, source } => write!(f, "{}: cannot be written: {source}", path.display()),
+            SinkError::Io { path, action, source } => {
+                write!(f, "{}: cannot {action}: {source}", path.display())
+            }
+            SinkError::Sqlite { path, source } => {
+                write!(f, "{}: cannot be written: {source}", path.display())
+            }
             SinkError::Rows { path, message } => write!(f, "{}: {message}", path.display()),
         }
     }

@@ -35,7 +35,11 @@ impl StagedFile {
         let directory = directory_of(target);
         fs::create_dir_all(directory).map_err(SinkError::io(target, "create the directory for it"))?;
         for attempt in 0u32.. {
-            let staged = directory.join(format!(".{}.{}-{attempt}.staged", name.to_string_lossy(), std::process::id()));
+            let staged = directory.join(format!(
+                ".{}.{}-{attempt}.staged",
+                name.to_string_lossy(),
+                std::process::id()
+            ));
             match private_file(&staged) {
                 Ok(_) => return Ok(Self { target: target.to_owned(), staged, published: false }),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}

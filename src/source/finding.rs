@@ -165,27 +165,35 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Findings of one unit, merged: what happens again in the same file is counted, not repeated.
+/// Findings of one unit, merged: what is said again of the same file is counted, not repeated.
 ///
-/// The size is bounded by the number of files times the number of kinds, however bad the input is.
+/// Of each degree and kind a file has at most [`FindingLog::SPELLED_OUT`] different findings; what
+/// comes after them is counted with the last one. So the size is bounded, however bad the input is.
 #[derive(Debug, Clone, Default)]
 pub struct FindingLog {
     findings: Vec<Finding>,
 }
 
 impl FindingLog {
-    /// Adds a finding, or counts it when the same file already has one of its degree and kind.
+    /// How many different findings of a kind are kept for a file.
+    pub const SPELLED_OUT: usize = 8;
+
+    /// Adds a finding, or counts it with one that is there.
     pub fn push(&mut self, finding: Finding) {
-        let same = |f: &&mut Finding| {
-            f.degree == finding.degree && f.kind == finding.kind && f.file == finding.file
-        };
-        match self.findings.iter_mut().find(same) {
-            // Readers that work in parallel may report a later place first.
-            Some(old) if finding.place < old.place => {
-                let count = old.count.saturating_add(finding.count);
-                *old = finding.times(count);
+        let alike =
+            |f: &Finding| f.degree == finding.degree && f.kind == finding.kind && f.file == finding.file;
+        let alikes = || self.findings.iter().enumerate().filter(|(_, f)| alike(f));
+        let same = alikes().find(|(_, f)| f.message == finding.message).map(|(at, _)| at);
+        let full = alikes().count() >= Self::SPELLED_OUT;
+        let at = same.or_else(|| alikes().next_back().map(|(at, _)| at).filter(|_| full));
+        match at.and_then(|at| self.findings.get_mut(at)) {
+            Some(old) => {
+                old.count = old.count.saturating_add(finding.count);
+                // Readers that work in parallel may report a later place first.
+                if old.message == finding.message && finding.place < old.place {
+                    old.place = finding.place;
+                }
             }
-            Some(old) => old.count = old.count.saturating_add(finding.count),
             None => self.findings.push(finding),
         }
     }
@@ -261,13 +269,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_findings_are_counted_and_keep_the_first_place() {
+    fn what_is_said_again_is_counted_and_keeps_the_first_place() {
         let mut log = FindingLog::default();
-        let f = |line| Finding::problem(Kind::BadValue, "a.csv", format!("line {line}")).at(Place::Line(line));
-        log.push(f(7));
-        log.push(f(3));
-        log.push(f(9));
-        assert_eq!(log.findings().len(), 1);
-        assert_eq!(log.findings()[0].to_string(), "a.csv, line 3: line 3 (and 2 more like it)");
+        let f =
+            |message: &str, line| Finding::problem(Kind::BadValue, "a.csv", message).at(Place::Line(line));
+        log.push(f("x", 7));
+        log.push(f("x", 3));
+        log.push(f("y", 9));
+        let texts: Vec<String> = log.findings().iter().map(Finding::to_string).collect();
+        assert_eq!(texts, ["a.csv, line 3: x (and 1 more like it)", "a.csv, line 9: y"]);
+    }
+
+    #[test]
+    fn the_log_stays_small() {
+        let mut log = FindingLog::default();
+        for line in 0..1000 {
+            log.push(Finding::problem(Kind::BadValue, "a.csv", format!("{line}")).at(Place::Line(line)));
+        }
+        assert_eq!(log.findings().len(), FindingLog::SPELLED_OUT);
+        assert_eq!(log.findings().iter().map(|f| f.count).sum::<u64>(), 1000);
     }
 }

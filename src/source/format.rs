@@ -28,15 +28,20 @@ pub trait Format: fmt::Debug + Send + Sync {
     /// When a root holds nothing that this format can read; the message says what was looked for.
     fn discover(&self, roots: &[Root]) -> Result<Layout, DataError>;
 
-    /// What a strict query cannot live without in this unit: problems that can be told from the
-    /// listing alone (a missing file, bad metadata), given the columns that are asked for.
+    /// The problems of a unit that can be told from the listing alone, given the columns that are
+    /// asked for: those seen while listing ([`Unit::problems`]), and files that are missing.
     fn known_problems(&self, unit: &Unit, projection: &[usize]) -> Vec<Finding>;
 
     /// Starts reading one unit. Opens files only when they are needed for the projection.
     ///
     /// # Errors
     /// As [`UnitReader::next_batch`].
-    fn open(&self, unit: &Unit, request: &ReadRequest, host: Arc<dyn Host>) -> Result<Box<dyn UnitReader>, ReadError>;
+    fn open(
+        &self,
+        unit: &Unit,
+        request: &ReadRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Box<dyn UnitReader>, ReadError>;
 }
 
 /// Reads one unit, batch by batch.

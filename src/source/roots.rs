@@ -38,11 +38,21 @@ pub fn expand_roots(function: &str, arguments: &[String]) -> Result<Vec<Root>, D
             continue;
         }
         if !argument.contains(['*', '?', '[']) {
-            return fail(argument, "no such file or directory".into(), "check the path; relative paths start at the current directory");
+            return fail(
+                argument,
+                "no such file or directory".into(),
+                "check the path; relative paths start at the current directory",
+            );
         }
         let matches = match glob::glob(argument) {
             Ok(m) => m,
-            Err(e) => return fail(argument, format!("not a valid glob: {} at character {}", e.msg, e.pos), "see the README for globs"),
+            Err(e) => {
+                return fail(
+                    argument,
+                    format!("not a valid glob: {} at character {}", e.msg, e.pos),
+                    "see the README for globs",
+                );
+            }
         };
         let before = roots.len();
         for m in matches {
@@ -55,7 +65,11 @@ pub fn expand_roots(function: &str, arguments: &[String]) -> Result<Vec<Root>, D
             }
         }
         if roots.len() == before {
-            return fail(argument, "the glob matches nothing".into(), "check the pattern; * does not cross a /, ** does");
+            return fail(
+                argument,
+                "the glob matches nothing".into(),
+                "check the pattern; * does not cross a /, ** does",
+            );
         }
     }
     Ok(roots)

@@ -79,6 +79,11 @@ impl Unit {
         self.files.iter().filter(move |f| f.part == part)
     }
 
+    /// The problems that were seen while listing.
+    pub fn problems(&self) -> impl Iterator<Item = Finding> + '_ {
+        self.findings.iter().filter(|f| f.is_problem()).cloned()
+    }
+
     /// The directory or file that the unit comes from.
     pub fn path(&self) -> &Path {
         Path::new(&self.source_path)

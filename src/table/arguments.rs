@@ -43,7 +43,10 @@ impl Arguments {
             let paths = texts(value);
             match paths {
                 Some(paths) if !arguments.options.is_empty() => {
-                    return plan_err!("{function}: path '{}' comes after a named argument, expected it first", paths.join(", "));
+                    return plan_err!(
+                        "{function}: path '{}' comes after a named argument, expected it first",
+                        paths.join(", ")
+                    );
                 }
                 Some(paths) => arguments.paths.extend(paths),
                 None => {
@@ -63,7 +66,9 @@ impl Arguments {
     fn named(&mut self, function: &str, name: &str, value: &ScalarValue) -> Result<()> {
         if name == "path" {
             let Some(paths) = texts(value) else {
-                return plan_err!("{function}: path is {value}, expected a path in single quotes or a list of paths");
+                return plan_err!(
+                    "{function}: path is {value}, expected a path in single quotes or a list of paths"
+                );
             };
             self.paths.extend(paths);
             return Ok(());
@@ -82,10 +87,14 @@ impl Arguments {
 /// A text or a list of texts; `None` for anything else, NULL included.
 fn texts(value: &ScalarValue) -> Option<Vec<String>> {
     match value {
-        ScalarValue::Utf8(Some(s)) | ScalarValue::Utf8View(Some(s)) | ScalarValue::LargeUtf8(Some(s)) => Some(vec![s.clone()]),
+        ScalarValue::Utf8(Some(s)) | ScalarValue::Utf8View(Some(s)) | ScalarValue::LargeUtf8(Some(s)) => {
+            Some(vec![s.clone()])
+        }
         ScalarValue::List(list) if list.len() == 1 && !list.is_null(0) => {
             let values = list.value(0);
-            if values.null_count() > 0 || !matches!(values.data_type(), DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8) {
+            if values.null_count() > 0
+                || !matches!(values.data_type(), DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8)
+            {
                 return None;
             }
             let values = datafusion::arrow::compute::cast(&values, &DataType::Utf8).ok()?;

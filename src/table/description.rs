@@ -123,7 +123,11 @@ impl TableFunction {
                 return plan_err!(
                     "{}: unknown argument {name}, expected {}",
                     self.name,
-                    if known.is_empty() { "only a path".to_owned() } else { format!("one of: path, {}", known.join(", ")) }
+                    if known.is_empty() {
+                        "only a path".to_owned()
+                    } else {
+                        format!("one of: path, {}", known.join(", "))
+                    }
                 );
             };
             if !argument.values.contains(&value.as_str()) {

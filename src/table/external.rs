@@ -27,7 +27,9 @@ impl TableProviderFactory for ExternalTables {
     async fn create(&self, _: &dyn Session, command: &CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
         let name = self.function.name;
         if !command.schema.fields().is_empty() {
-            return plan_err!("{name}: columns are given, but the table has columns of its own; leave the list out");
+            return plan_err!(
+                "{name}: columns are given, but the table has columns of its own; leave the list out"
+            );
         }
         if !command.table_partition_cols.is_empty() || !command.order_exprs.is_empty() {
             return plan_err!("{name}: PARTITIONED BY and WITH ORDER do not apply; leave them out");

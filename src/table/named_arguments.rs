@@ -48,7 +48,9 @@ impl RelationPlanner for NamedArguments {
                     named.push(FunctionArg::Unnamed(arg));
                 }
                 arg if named.is_empty() => positional.push(arg),
-                arg => return plan_err!("{function}: {arg} comes after a named argument, expected paths first"),
+                arg => {
+                    return plan_err!("{function}: {arg} comes after a named argument, expected paths first");
+                }
             }
         }
         if !named.is_empty() {
@@ -57,12 +59,8 @@ impl RelationPlanner for NamedArguments {
         args.args = positional;
         // Without an alias the columns belong to the function's name: memory_events.role.
         if alias.is_none() {
-            *alias = Some(TableAlias {
-                explicit: false,
-                name: Ident::new(*function),
-                columns: vec![],
-                at: None,
-            });
+            *alias =
+                Some(TableAlias { explicit: false, name: Ident::new(*function), columns: vec![], at: None });
         }
         Ok(RelationPlanning::Original(Box::new(relation)))
     }
@@ -73,7 +71,11 @@ fn call(name: &str, args: Vec<FunctionArg>) -> Expr {
         name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: vec![] }),
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: vec![],
+        }),
         filter: None,
         null_treatment: None,
         over: None,

@@ -20,7 +20,13 @@ pub fn reference_page() -> Result<String> {
          or a list `['run_a', 'run_b']`. Further arguments are named. Names of arguments and columns are in lower case.\n",
     );
     for function in all_table_functions() {
-        let _ = write!(page, "\n## {}\n\n{}.\n\n```text\n{}\n```\n", function.name, sentence(function.purpose), function.signature());
+        let _ = write!(
+            page,
+            "\n## {}\n\n{}.\n\n```text\n{}\n```\n",
+            function.name,
+            sentence(function.purpose),
+            function.signature()
+        );
         for argument in function.arguments {
             let default = argument.values.first().copied().unwrap_or_default();
             let _ = write!(page, "\n- `{}` (default `'{default}'`): {}.", argument.name, argument.purpose);
@@ -29,12 +35,19 @@ pub fn reference_page() -> Result<String> {
         page.push_str("\n| column | type | NULL | meaning |\n|---|---|---|---|\n");
         for field in function.schema().fields() {
             let null = if field.is_nullable() { "yes" } else { "" };
-            let _ = writeln!(page, "| `{}` | {} | {null} | {} |", field.name(), sql_type(field), comment(field));
+            let _ =
+                writeln!(page, "| `{}` | {} | {null} | {} |", field.name(), sql_type(field), comment(field));
         }
     }
     page.push_str("\n# Functions that are queries\n\nTheir files are in `sql/`; each one lists its columns and units.\n");
     for function in library::functions()? {
-        let _ = write!(page, "\n## {}\n\n{}\n\n```text\n{}\n```\n", function.name(), function.purpose(), function.signature());
+        let _ = write!(
+            page,
+            "\n## {}\n\n{}\n\n```text\n{}\n```\n",
+            function.name(),
+            function.purpose(),
+            function.signature()
+        );
     }
     Ok(page)
 }

@@ -11,10 +11,10 @@
 
 use std::io;
 
-use csv_core::{ReadRecordResult, Reader};
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::source::InputFile;
+use crate::text::blocks::{BLOCK, Block, equal_each};
 
 /// Size of a block, in bytes, as long as records are not longer.
 pub const BLOCK_BYTES: usize = 1 << 20;
@@ -58,7 +58,14 @@ pub struct CsvBlocks {
 impl CsvBlocks {
     /// Reads this file in blocks of about `block_bytes`.
     pub fn new(file: InputFile, block_bytes: usize) -> Self {
-        Self { file, read_to: 0, rest: Vec::new(), rest_line: 1, block_bytes: block_bytes.max(1), done: false }
+        Self {
+            file,
+            read_to: 0,
+            rest: Vec::new(),
+            rest_line: 1,
+            block_bytes: block_bytes.max(1),
+            done: false,
+        }
     }
 
     /// The file.
@@ -92,7 +99,8 @@ impl CsvBlocks {
                 break end;
             }
             if bytes.len() > MAX_RECORD_BYTES {
-                let text = format!("a record that starts at byte {offset} is longer than {MAX_RECORD_BYTES} bytes");
+                let text =
+                    format!("a record that starts at byte {offset} is longer than {MAX_RECORD_BYTES} bytes");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, text));
             }
             grow = bytes.len();
@@ -115,7 +123,9 @@ impl CsvBlocks {
         let open = block.bytes.len() - position.min(block.bytes.len());
         if open > MAX_RECORD_BYTES {
             let line = block.line_at(position);
-            let text = format!("the record at line {line} is longer than {MAX_RECORD_BYTES} bytes: is a quote left open?");
+            let text = format!(
+                "the record at line {line} is longer than {MAX_RECORD_BYTES} bytes: is a quote left open?"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         self.read_to = block.offset + position as u64;
@@ -130,11 +140,12 @@ impl CsvBlocks {
 /// Where the last complete record of `bytes` ends: after a line break that is preceded by an even
 /// number of quotes. With `any`, after the last line break if there is no such one.
 fn boundary(bytes: &[u8], any: bool) -> Option<usize> {
-    let mut even = memchr_iter(b'"', bytes).count() % 2 == 0;
+    let mut even = memchr_iter(b'"', bytes).count().is_multiple_of(2);
     let mut end = bytes.len();
     loop {
         let head = bytes.get(..end)?;
-        let Some(at) = memrchr(b'\n', head).or_else(|| memrchr(b'\r', head.get(..end.checked_sub(1)?)?)) else {
+        let Some(at) = memrchr(b'\n', head).or_else(|| memrchr(b'\r', head.get(..end.checked_sub(1)?)?))
+        else {
             return if any { memrchr(b'\n', bytes).map(|at| at + 1) } else { None };
         };
         even ^= memchr_iter(b'"', head.get(at..)?).count() % 2 == 1;
@@ -162,23 +173,40 @@ pub enum Step {
     End,
 }
 
-/// The records of one block.
+/// The records of one block. Cells are slices of it; only a quoted cell that holds a quote is copied.
 #[derive(Debug)]
 pub struct Records<'a> {
-    core: Reader,
     bytes: &'a [u8],
-    position: usize,
     last: bool,
-    text: Vec<u8>,
-    ends: Vec<usize>,
-    cells: usize,
+    /// Where the next record starts, or the line break before it.
+    position: usize,
+    delimiters: Delimiters<'a>,
+    cells: Vec<Cell>,
+    /// Texts of the cells that had to be copied.
+    copied: Vec<u8>,
+}
+
+/// A cell of the current record.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    start: usize,
+    end: usize,
+    copied: bool,
 }
 
 impl<'a> Records<'a> {
     /// The records of a block.
     pub fn new(block: &'a CsvBlock) -> Self {
-        let (text, ends) = (vec![0; 4096], vec![0; 64]);
-        Self { core: Reader::new(), bytes: &block.bytes, position: 0, last: block.last, text, ends, cells: 0 }
+        let bytes = block.bytes.as_slice();
+        let delimiters = Delimiters::new(bytes);
+        Self {
+            bytes,
+            last: block.last,
+            position: 0,
+            delimiters,
+            cells: Vec::with_capacity(16),
+            copied: vec![],
+        }
     }
 
     /// Goes to the next record.
@@ -186,49 +214,147 @@ impl<'a> Records<'a> {
         while matches!(self.bytes.get(self.position), Some(b'\r' | b'\n')) {
             self.position += 1;
         }
+        self.cells.clear();
+        self.copied.clear();
         let start = self.position;
-        let (mut written, mut cells) = (0, 0);
+        if start >= self.bytes.len() {
+            return Step::End;
+        }
         loop {
-            let input = self.bytes.get(self.position..).unwrap_or_default();
-            if input.is_empty() && !self.last {
-                return if self.position == start { Step::End } else { Step::Open(start) };
-            }
-            let (text, ends) = (self.text.get_mut(written..), self.ends.get_mut(cells..));
-            let (result, n_in, n_out, n_ends) =
-                self.core.read_record(input, text.unwrap_or_default(), ends.unwrap_or_default());
-            self.position += n_in;
-            written += n_out;
-            cells += n_ends;
-            match result {
-                ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull => self.text.resize(2 * self.text.len(), 0),
-                ReadRecordResult::OutputEndsFull => self.ends.resize(2 * self.ends.len(), 0),
-                ReadRecordResult::Record => {
-                    self.cells = cells;
+            let end = match self.bytes.get(self.position) {
+                Some(b'"') => self.quoted(),
+                _ => self.plain(self.position),
+            };
+            match end.map(|end| (end, self.bytes.get(end))) {
+                Some((end, Some(b','))) => self.position = end + 1,
+                Some((end, _)) => {
+                    // CRLF is one line break.
+                    self.position =
+                        if self.bytes.get(end..end + 2) == Some(b"\r\n") { end + 2 } else { end + 1 };
                     return Step::Record(start);
                 }
-                ReadRecordResult::End => return Step::End,
+                None if self.last => {
+                    self.position = self.bytes.len();
+                    return Step::Record(start);
+                }
+                None => return Step::Open(start),
             }
         }
+    }
+
+    /// A cell without quotes around it: up to the next delimiter, which is given; `None` at the end
+    /// of the block.
+    #[inline]
+    fn plain(&mut self, start: usize) -> Option<usize> {
+        let end = self.delimiters.next(start);
+        self.cells.push(Cell { start, end: end.unwrap_or(self.bytes.len()), copied: false });
+        end
+    }
+
+    /// A quoted cell: to the quote that closes it, where two quotes stand for one, and whatever
+    /// follows up to the delimiter.
+    fn quoted(&mut self) -> Option<usize> {
+        let start = self.position + 1;
+        let quote = |from: usize| {
+            let at = memchr(b'"', self.bytes.get(from..).unwrap_or_default());
+            at.map_or(self.bytes.len(), |at| from + at)
+        };
+        let close = quote(start);
+        if matches!(self.bytes.get(close + 1), Some(b',' | b'\r' | b'\n')) {
+            self.cells.push(Cell { start, end: close, copied: false });
+            return Some(close + 1);
+        }
+        let from = self.copied.len();
+        let (mut part, mut close) = (start, close);
+        loop {
+            self.copied.extend_from_slice(self.bytes.get(part..close).unwrap_or_default());
+            if self.bytes.get(close + 1) != Some(&b'"') {
+                break;
+            }
+            self.copied.push(b'"');
+            part = close + 2;
+            close = quote(part);
+        }
+        // What follows the closing quote belongs to the cell, as Python reads it.
+        let tail = (close + 1).min(self.bytes.len());
+        let end = if close < self.bytes.len() { self.delimiters.next(tail) } else { None };
+        let tail = self.bytes.get(tail..end.unwrap_or(self.bytes.len())).unwrap_or_default();
+        self.copied.extend_from_slice(tail);
+        self.cells.push(Cell { start: from, end: self.copied.len(), copied: true });
+        end
     }
 
     /// Bytes of the block behind the current record.
     pub fn remaining(&self) -> usize {
-        self.bytes.len() - self.position
+        self.bytes.len().saturating_sub(self.position)
     }
 
     /// Number of cells of the current record.
     pub fn cells(&self) -> usize {
-        self.cells
+        self.cells.len()
     }
 
     /// A cell of the current record, without its quotes; `None` when there is no such cell.
+    #[inline]
     pub fn cell(&self, index: usize) -> Option<&[u8]> {
-        if index >= self.cells {
-            return None;
+        let cell = self.cells.get(index)?;
+        let text = if cell.copied { &self.copied } else { self.bytes };
+        text.get(cell.start..cell.end)
+    }
+}
+
+/// Finds commas and line breaks, 64 bytes at a time.
+#[derive(Debug)]
+struct Delimiters<'a> {
+    bytes: &'a [u8],
+    /// Where the block of the mask starts.
+    base: usize,
+    /// The delimiters of the block that were not passed yet.
+    mask: u64,
+}
+
+impl<'a> Delimiters<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        let mut new = Self { bytes, base: 0, mask: 0 };
+        new.load(0);
+        new
+    }
+
+    fn load(&mut self, base: usize) {
+        let text = self.bytes.get(base..).unwrap_or_default();
+        let mask_of = |block: &Block| {
+            let [commas, feeds, returns] = equal_each(block, 0, [b',', b'\n', b'\r']);
+            commas | feeds | returns
+        };
+        self.base = base;
+        self.mask = match text.first_chunk::<BLOCK>() {
+            Some(block) => mask_of(block),
+            None => {
+                let mut block = [0; BLOCK];
+                for (to, from) in block.iter_mut().zip(text) {
+                    *to = *from;
+                }
+                mask_of(&block)
+            }
+        };
+    }
+
+    /// The first delimiter at or behind `from`. Never asked for a place before the last one.
+    #[inline]
+    fn next(&mut self, from: usize) -> Option<usize> {
+        if from >= self.base + BLOCK {
+            self.load(from);
+        } else {
+            // Zero when `from` was passed already.
+            self.mask &= u64::MAX << from.saturating_sub(self.base);
         }
-        let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.text.get(start..*self.ends.get(index)?)
+        while self.mask == 0 {
+            if self.base + BLOCK >= self.bytes.len() {
+                return None;
+            }
+            self.load(self.base + BLOCK);
+        }
+        Some(self.base + self.mask.trailing_zeros() as usize)
     }
 }
 
@@ -247,7 +373,8 @@ mod tests {
             loop {
                 match records.advance() {
                     Step::Record(at) => {
-                        let cells = (0..records.cells()).map(|i| String::from_utf8_lossy(records.cell(i).unwrap()).into_owned());
+                        let cells = (0..records.cells())
+                            .map(|i| String::from_utf8_lossy(records.cell(i).unwrap()).into_owned());
                         out.push((block.line_at(at), cells.collect()));
                     }
                     Step::Open(at) => {
@@ -278,14 +405,66 @@ mod tests {
         for content in samples {
             let want = rows(content, 1 << 20);
             for block_bytes in 1..content.len() + 2 {
-                assert_eq!(rows(content, block_bytes), want, "{:?} in blocks of {block_bytes}", String::from_utf8_lossy(content));
+                assert_eq!(
+                    rows(content, block_bytes),
+                    want,
+                    "{:?} in blocks of {block_bytes}",
+                    String::from_utf8_lossy(content)
+                );
+            }
+        }
+    }
+
+    /// The records as a library reads them, whose dialect is the same.
+    fn library_rows(content: &[u8]) -> Vec<Vec<String>> {
+        let mut reader = csv_core::Reader::new();
+        let (mut input, mut text, mut ends) = (content, vec![0; 1 << 16], vec![0; 1 << 10]);
+        let mut out = vec![];
+        let (mut written, mut cells) = (0, 0);
+        loop {
+            let (result, n, o, e) = reader.read_record(input, &mut text[written..], &mut ends[cells..]);
+            input = &input[n..];
+            written += o;
+            cells += e;
+            match result {
+                csv_core::ReadRecordResult::InputEmpty => {}
+                csv_core::ReadRecordResult::Record => {
+                    let starts = std::iter::once(0).chain(ends[..cells].iter().copied());
+                    let cell = |(a, b): (usize, &usize)| String::from_utf8_lossy(&text[a..*b]).into_owned();
+                    out.push(starts.zip(&ends[..cells]).map(cell).collect());
+                    (written, cells) = (0, 0);
+                }
+                csv_core::ReadRecordResult::End => return out,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn random_files_are_read_as_a_library_reads_them() {
+        let mut state = 11u64;
+        let mut random = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n
+        };
+        for _ in 0..4000 {
+            let parts: [&[u8]; 9] =
+                [b",", b"\n", b"\r\n", b"\"", b"\"\"", b"a", b"cell of some length", b"\"q\"", b" "];
+            let content: Vec<u8> = (0..random(40)).flat_map(|_| parts[random(9)]).copied().collect();
+            let want = library_rows(&content);
+            for block_bytes in [1, 7, 64, 1 << 20] {
+                let got: Vec<Vec<String>> = rows(&content, block_bytes).into_iter().map(|r| r.1).collect();
+                assert_eq!(got, want, "{:?} in blocks of {block_bytes}", String::from_utf8_lossy(&content));
             }
         }
     }
 
     #[test]
     fn lines_are_counted_over_quoted_line_breaks() {
-        assert_eq!(rows(b"a\n\"x\ny\"\r\n\r\nb\n", 1 << 20).iter().map(|r| r.0).collect::<Vec<_>>(), [1, 2, 5]);
+        assert_eq!(
+            rows(b"a\n\"x\ny\"\r\n\r\nb\n", 1 << 20).iter().map(|r| r.0).collect::<Vec<_>>(),
+            [1, 2, 5]
+        );
     }
 
     #[test]

@@ -65,7 +65,8 @@ fn scaled(text: &[u8], shift: i32) -> Option<i64> {
         _ => (false, mantissa),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.len() + fraction.len() == 0 || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+    if whole.len() + fraction.len() == 0 || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit())
+    {
         return None;
     }
     // The value is 0.d1d2d3... times ten to the power of `point`.
@@ -92,10 +93,8 @@ fn scaled(text: &[u8], shift: i32) -> Option<i64> {
 
 /// A number as Python's `float()` reads it, including `inf` and `nan`; `None` when it is none.
 pub fn float(text: &[u8]) -> Option<f64> {
-    let trimmed = text.trim_ascii();
-    let simple = !trimmed.is_empty() && trimmed.iter().all(|b| b.is_ascii_digit() || *b == b'.');
-    if simple && let Ok(s) = std::str::from_utf8(trimmed) {
-        return s.parse().ok();
+    if let Some(value) = short_float(text.trim_ascii()) {
+        return Some(value);
     }
     let plain = plain_number(text)?;
     let unsigned = plain.trim_start_matches(['+', '-']);
@@ -108,13 +107,39 @@ pub fn float(text: &[u8]) -> Option<f64> {
     plain.parse().ok()
 }
 
-/// The float of `text`, a number of microseconds whose exact value is `nanos`: what
-/// `text.parse::<f64>()` gives, mostly without parsing again.
-pub fn micros_float(text: &[u8], nanos: i64) -> Option<f64> {
-    let text = text.trim_ascii();
-    let decimals = text.iter().rev().position(|b| *b == b'.').unwrap_or(0);
-    let plain = decimals <= 3 && text.iter().all(|b| b.is_ascii_digit() || *b == b'.');
-    if plain { Some(nanos_to_micros(nanos)) } else { float(text) }
+/// A number of at most 15 digits with a point among them or none. Such a number and the power of ten
+/// are both exact floats, so that one division rounds as the whole text would be rounded.
+fn short_float(text: &[u8]) -> Option<f64> {
+    const TENS: [f64; 16] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+    if text.len() > 16 {
+        return None;
+    }
+    let (mut value, mut digits, mut point) = (0u64, 0usize, None);
+    for byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                value = value * 10 + u64::from(byte - b'0');
+                digits += 1;
+            }
+            b'.' if point.is_none() => point = Some(digits),
+            _ => return None,
+        }
+    }
+    if digits == 0 || digits > 15 {
+        return None;
+    }
+    Some(value as f64 / TENS.get(digits - point.unwrap_or(digits))?)
+}
+
+/// A time in microseconds: exact nanoseconds as [`micros_to_nanos`] gives them, and the float that
+/// `text.parse::<f64>()` gives, mostly without parsing twice.
+pub fn micros(text: &[u8]) -> Option<(i64, f64)> {
+    match fast_micros(text) {
+        // At most three decimals, so the float of the text is the float of the nanoseconds.
+        Some(nanos) => Some((nanos, nanos_to_micros(nanos))),
+        None => Some((scaled(text, 3)?, float(text)?)),
+    }
 }
 
 /// Microseconds as a float from exact nanoseconds, rounded once: the same as printing them with
@@ -208,7 +233,26 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_none() {
-        for text in ["", " ", ".", "-", "1.2.3", "1,5", "N/A", "inf", "nan", "1e", "e5", "1_", "_1", "1__0", "0x10", "9223372036854775.808", "1e30", "--1"] {
+        for text in [
+            "",
+            " ",
+            ".",
+            "-",
+            "1.2.3",
+            "1,5",
+            "N/A",
+            "inf",
+            "nan",
+            "1e",
+            "e5",
+            "1_",
+            "_1",
+            "1__0",
+            "0x10",
+            "9223372036854775.808",
+            "1e30",
+            "--1",
+        ] {
             assert_eq!(micros_to_nanos(text.as_bytes()), None, "{text}");
         }
     }
@@ -225,7 +269,17 @@ mod tests {
 
     #[test]
     fn floats_follow_python() {
-        for (text, value) in [(" 1 ", 1.0), ("+5", 5.0), ("1e3", 1000.0), (".5", 0.5), ("1_000", 1000.0), ("１２", 12.0), ("-0", -0.0), ("inf", f64::INFINITY), ("-Infinity", f64::NEG_INFINITY)] {
+        for (text, value) in [
+            (" 1 ", 1.0),
+            ("+5", 5.0),
+            ("1e3", 1000.0),
+            (".5", 0.5),
+            ("1_000", 1000.0),
+            ("１２", 12.0),
+            ("-0", -0.0),
+            ("inf", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+        ] {
             assert_eq!(float(text.as_bytes()).map(f64::to_bits), Some(value.to_bits()), "{text}");
         }
         assert!(float(b"nan").is_some_and(f64::is_nan));
@@ -242,8 +296,11 @@ mod tests {
             let ns = ((state >> 1) >> (i % 40)).cast_signed();
             let text = format!("{}.{:03}", ns / 1000, ns % 1000);
             let parsed: f64 = text.parse().expect("a number");
-            assert_eq!(micros_float(text.as_bytes(), ns).map(f64::to_bits), Some(parsed.to_bits()), "{text}");
+            let (exact, float) = micros(text.as_bytes()).expect("a time");
+            assert_eq!((exact, float.to_bits()), (ns, parsed.to_bits()), "{text}");
             assert_eq!(nanos_to_micros(ns).to_bits(), parsed.to_bits(), "{text}");
+            let short = text.get(..text.len().min(i % 17 + 1)).expect("ASCII");
+            assert_eq!(super::float(short.as_bytes()), short.parse().ok(), "{short}");
         }
     }
 }

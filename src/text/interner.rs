@@ -124,7 +124,8 @@ mod tests {
     fn a_text_has_one_number_and_is_stored_once() {
         let mut set = Interner::new();
         let long = "x".repeat(3 * BLOCK);
-        let ids: Vec<u32> = ["a", "", "栈", "a", long.as_str(), "栈", long.as_str()].iter().map(|t| set.intern(t)).collect();
+        let ids: Vec<u32> =
+            ["a", "", "栈", "a", long.as_str(), "栈", long.as_str()].iter().map(|t| set.intern(t)).collect();
         assert_eq!(ids, [0, 1, 2, 0, 3, 2, 3]);
         assert_eq!(set.get(2), Some("栈"));
         assert_eq!(set.find("b"), None);

@@ -1,5 +1,6 @@
 //! The byte-level core that the formats share: numbers, JSON, CSV and interned text.
 
+pub mod blocks;
 pub mod csv;
 pub mod decimal;
 pub mod encoding;

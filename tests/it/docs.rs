@@ -19,7 +19,8 @@ fn the_reference_page_is_up_to_date() {
 fn the_queries_of_the_questions_page_give_rows() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/questions.md")).unwrap();
-    let queries: Vec<&str> = page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let queries: Vec<&str> =
+        page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(queries.len() >= 10, "found only {} queries", queries.len());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let context = rl_insight_sql::session::context(rl_insight_sql::session::config()).unwrap();

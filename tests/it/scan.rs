@@ -43,7 +43,13 @@ fn large_profile(dir: &Path, rows: usize) {
             9 => "aten::stray\"quote".to_owned(),
             n => format!("aten::op{n}"),
         };
-        write!(csv, "{name},{}.5,{at}.120\t,{}.500\t,,2.380\t,,{i}.25,4096.0,1.5,,,,140000,NPU:0\r\n", i % 900, at + 2).unwrap();
+        write!(
+            csv,
+            "{name},{}.5,{at}.120\t,{}.500\t,,2.380\t,,{i}.25,4096.0,1.5,,,,140000,NPU:0\r\n",
+            i % 900,
+            at + 2
+        )
+        .unwrap();
         let stack = format!("file_{}.py({}): f;\\r\\nmain.py(1): <module>", i % 300, i % 7);
         let comma = if i == 0 { "" } else { ", " };
         write!(
@@ -69,7 +75,11 @@ async fn partitions_hold_what_they_claim() {
         let context = context(target, 7);
         let sql = format!("SELECT role, rank_id, size_kb FROM memory_events('{}')", sample());
         let plan = context.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
-        assert!(matches!(plan.output_partitioning(), Partitioning::Range(_)), "{target}: {:?}", plan.output_partitioning());
+        assert!(
+            matches!(plan.output_partitioning(), Partitioning::Range(_)),
+            "{target}: {:?}",
+            plan.output_partitioning()
+        );
         let mut keys: Vec<(String, i64)> = vec![];
         let mut starts = vec![];
         for partition in 0..plan.output_partitioning().partition_count() {
@@ -78,7 +88,8 @@ async fn partitions_hold_what_they_claim() {
             while let Some(batch) = stream.next().await {
                 let batch = batch.unwrap();
                 assert!(batch.num_rows() <= 7);
-                let (roles, ranks) = (batch.column(0).as_string_view(), batch.column(1).as_primitive::<Int64Type>());
+                let (roles, ranks) =
+                    (batch.column(0).as_string_view(), batch.column(1).as_primitive::<Int64Type>());
                 for row in 0..batch.num_rows() {
                     let key = (roles.value(row).to_owned(), ranks.value(row));
                     if std::mem::take(&mut first) {

@@ -6,36 +6,36 @@ use std::time::{Duration, Instant};
 
 /// What a run of the program left behind.
 #[derive(Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// The exit code; `None` when a signal ended it.
-    pub code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// What it wrote to stdout.
-    pub stdout: String,
+    pub(crate) stdout: String,
     /// What it wrote to stderr.
-    pub stderr: String,
+    pub(crate) stderr: String,
 }
 
 /// The program, with an empty environment and nothing on stdin.
-pub fn program(args: &[&str]) -> Command {
+pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rl-insight-sql"));
     command.args(args).env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 /// Runs it to its end.
-pub fn run(args: &[&str]) -> Run {
+pub(crate) fn run(args: &[&str]) -> Run {
     collect(program(args).output().unwrap())
 }
 
 /// Runs it with this text on stdin.
-pub fn run_with_stdin(args: &[&str], stdin: &[u8]) -> Run {
+pub(crate) fn run_with_stdin(args: &[&str], stdin: &[u8]) -> Run {
     let mut child = program(args).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(stdin).unwrap();
     collect(child.wait_with_output().unwrap())
 }
 
 /// The result of a finished process.
-pub fn collect(output: Output) -> Run {
+pub(crate) fn collect(output: Output) -> Run {
     Run {
         code: output.status.code(),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -44,7 +44,7 @@ pub fn collect(output: Output) -> Run {
 }
 
 /// Waits for a process, but not for ever: one that should have ended is killed and fails the test.
-pub fn finish(mut child: Child) -> Run {
+pub(crate) fn finish(mut child: Child) -> Run {
     let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
         if start.elapsed() > Duration::from_secs(60) {

@@ -59,10 +59,10 @@ pub struct AllocationBlock {
     pub devices: Interner,
     /// Per row: number in `devices`.
     pub device: Vec<u32>,
-    /// The float columns that are wanted, by [`Event`] through [`AllocationBlock::float`].
-    floats: [Float64Builder; FLOATS.len()],
-    /// The integer columns that are wanted.
-    ints: [Int64Builder; INTS.len()],
+    /// The float columns that are wanted, each with its place in [`FLOATS`].
+    floats: Vec<(usize, Float64Builder)>,
+    /// The integer columns that are wanted, each with its place in [`INTS`].
+    ints: Vec<(usize, Int64Builder)>,
     /// Whether each allocation was released.
     pub released: BooleanBuilder,
 }
@@ -93,8 +93,8 @@ impl AllocationBlock {
             start_ns: Vec::with_capacity(rows),
             devices: Interner::new(),
             device: Vec::with_capacity(room(Event::DeviceType)),
-            floats: FLOATS.map(|c| Float64Builder::with_capacity(room(c))),
-            ints: INTS.map(|c| Int64Builder::with_capacity(room(c))),
+            floats: places(&FLOATS, wanted).map(|at| (at, Float64Builder::with_capacity(rows))).collect(),
+            ints: places(&INTS, wanted).map(|at| (at, Int64Builder::with_capacity(rows))).collect(),
             released: BooleanBuilder::with_capacity(room(Event::Released)),
         }
     }
@@ -137,29 +137,32 @@ impl AllocationBlock {
             r_reserved,
             r_active,
         ];
-        for ((column, builder), value) in FLOATS.into_iter().zip(&mut self.floats).zip(floats) {
-            if self.wanted.event(column) {
-                builder.append_option(value);
-            }
+        for (at, builder) in &mut self.floats {
+            builder.append_option(floats.get(*at).copied().flatten());
         }
         let ints = [a.release_ns, a.active_release_ns, a.stream_ptr, Some(a.row_no)];
-        for ((column, builder), value) in INTS.into_iter().zip(&mut self.ints).zip(ints) {
-            if self.wanted.event(column) {
-                builder.append_option(value);
-            }
+        for (at, builder) in &mut self.ints {
+            builder.append_option(ints.get(*at).copied().flatten());
         }
         if self.wanted.event(Event::Released) {
             self.released.append_value(a.released);
         }
     }
 
-    /// The builder of a float column, or `None` when this is not one.
+    /// The builder of a float column that is wanted, or `None`.
     pub fn float(&mut self, column: Event) -> Option<&mut Float64Builder> {
-        FLOATS.iter().position(|c| *c == column).and_then(|i| self.floats.get_mut(i))
+        let place = FLOATS.iter().position(|c| *c == column)?;
+        self.floats.iter_mut().find(|(at, _)| *at == place).map(|(_, builder)| builder)
     }
 
-    /// The builder of an integer column that is stored as such, or `None` when this is not one.
+    /// The builder of an integer column that is stored as such, or `None`.
     pub fn int(&mut self, column: Event) -> Option<&mut Int64Builder> {
-        INTS.iter().position(|c| *c == column).and_then(|i| self.ints.get_mut(i))
+        let place = INTS.iter().position(|c| *c == column)?;
+        self.ints.iter_mut().find(|(at, _)| *at == place).map(|(_, builder)| builder)
     }
+}
+
+/// The places of the columns that are wanted.
+fn places(columns: &[Event], wanted: Wanted) -> impl Iterator<Item = usize> + '_ {
+    columns.iter().enumerate().filter(move |(_, c)| wanted.event(**c)).map(|(at, _)| at)
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringViewArray,
-    UInt32Array,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions,
+    StringViewArray, UInt32Array,
 };
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{Int64Type, SchemaRef};
@@ -87,7 +87,11 @@ pub(super) fn number_rows(
 }
 
 /// A batch of these columns; only a number of rows when there is no column.
-pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch, ReadError> {
+pub(super) fn batch_of(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch, ReadError> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
@@ -116,7 +120,9 @@ pub fn event_batch(
     let mut columns = Vec::with_capacity(projection.len());
     let stack_indices = matches.map(|m| {
         let none = m.stacks.id.len().saturating_sub(1) as u32;
-        UInt32Array::from_iter_values(m.found.iter().map(|f| if f.stack == NO_STACK { none } else { f.stack }))
+        UInt32Array::from_iter_values(
+            m.found.iter().map(|f| if f.stack == NO_STACK { none } else { f.stack }),
+        )
     });
     let by_stack = |array: &dyn Fn(&StackColumns) -> ArrayRef| -> Result<ArrayRef, ReadError> {
         match (&stack_indices, matches) {

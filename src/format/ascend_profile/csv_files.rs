@@ -18,7 +18,12 @@ pub(super) trait CsvTable: Sync {
     type Open: Send + Sync;
 
     /// Reads the header from the first block and cuts it off; `None` when the file is left out.
-    fn start(&self, path: &Path, first: &mut CsvBlock, host: &dyn Host) -> Result<Option<Self::Open>, ReadError>;
+    fn start(
+        &self,
+        path: &Path,
+        first: &mut CsvBlock,
+        host: &dyn Host,
+    ) -> Result<Option<Self::Open>, ReadError>;
 
     /// Reads one block. Called in parallel, and again for a block that ended inside a record.
     fn build(&self, open: &Self::Open, block: &CsvBlock) -> Result<Built, ReadError>;
@@ -131,7 +136,9 @@ fn build_all<T: CsvTable>(table: &T, open: &T::Open, round: &[CsvBlock]) -> Vec<
             // This thread takes a share of the work too.
             let mut built = vec![table.build(open, first)];
             // A panic in a reader is a fault of ours; it must not look like an end of data.
-            built.extend(running.into_iter().map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))));
+            built.extend(
+                running.into_iter().map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))),
+            );
             built
         }),
     }
@@ -143,7 +150,11 @@ fn unreadable(path: &Path, e: &io::Error) -> Finding {
 }
 
 /// Opens one file and reads its header; `None` when it is left out.
-fn open_file<T: CsvTable>(table: &T, path: &Path, host: &dyn Host) -> Result<Option<Current<T::Open>>, ReadError> {
+fn open_file<T: CsvTable>(
+    table: &T,
+    path: &Path,
+    host: &dyn Host,
+) -> Result<Option<Current<T::Open>>, ReadError> {
     let file = match InputFile::open(path) {
         Ok(file) => file,
         Err(e) => return host.report(unreadable(path, &e)).map(|()| None),

@@ -136,7 +136,12 @@ fn search_root(root: &Path, found: &mut Vec<FoundProfile>, findings: &mut Vec<Fi
     if is_profile_name(&name) {
         found.push(profile_at(directory.clone(), false));
     } else if has_tables(&directory) {
-        found.push(FoundProfile { output: directory.clone(), dir: directory.clone(), kind: ProfileKind::Tables, linked: false });
+        found.push(FoundProfile {
+            output: directory.clone(),
+            dir: directory.clone(),
+            kind: ProfileKind::Tables,
+            linked: false,
+        });
     }
     if !root.is_file() {
         search(&directory, is_profile_name(&name), found, findings);
@@ -148,7 +153,8 @@ fn is_table_name(name: &str) -> bool {
 }
 
 fn has_tables(dir: &Path) -> bool {
-    list_directory(dir).is_ok_and(|names| names.iter().any(|n| is_table_name(&n.file_name().to_string_lossy())))
+    list_directory(dir)
+        .is_ok_and(|names| names.iter().any(|n| is_table_name(&n.file_name().to_string_lossy())))
 }
 
 /// Walks down without following symbolic links to directories, except to a profile itself.
@@ -156,7 +162,11 @@ fn search(dir: &Path, inside_profile: bool, found: &mut Vec<FoundProfile>, findi
     let entries = match list_directory(dir) {
         Ok(entries) => entries,
         Err(e) => {
-            findings.push(Finding::problem(Kind::Unreadable, dir, format!("the directory cannot be listed: {e}")));
+            findings.push(Finding::problem(
+                Kind::Unreadable,
+                dir,
+                format!("the directory cannot be listed: {e}"),
+            ));
             return;
         }
     };
@@ -174,11 +184,17 @@ fn search(dir: &Path, inside_profile: bool, found: &mut Vec<FoundProfile>, findi
             }
         } else if name == MSPROF_OUTPUT {
             if has_tables(&path) {
-                found.push(FoundProfile { output: path.clone(), dir: path, kind: ProfileKind::Tables, linked });
+                found.push(FoundProfile {
+                    output: path.clone(),
+                    dir: path,
+                    kind: ProfileKind::Tables,
+                    linked,
+                });
             }
         } else if name == OUTPUT {
             if !inside_profile {
-                let message = "not read: the name of the directory above does not end in ascend_pt or _ascend_ms";
+                let message =
+                    "not read: the name of the directory above does not end in ascend_pt or _ascend_ms";
                 findings.push(Finding::note(Kind::Unused, path, message));
             }
         } else if !(inside_profile && is_raw_data(&name)) {
@@ -205,9 +221,15 @@ fn distinct(mut found: Vec<FoundProfile>) -> Vec<FoundProfile> {
 fn describe(place: &FoundProfile, part: &'static str) -> (Option<Unit>, Vec<Finding>) {
     let mut findings = Vec::new();
     let names = match list_directory(&place.dir) {
-        Ok(entries) => entries.iter().map(|e| e.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>(),
+        Ok(entries) => {
+            entries.iter().map(|e| e.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        }
         Err(e) => {
-            let f = Finding::problem(Kind::Unreadable, &place.dir, format!("the directory cannot be listed: {e}"));
+            let f = Finding::problem(
+                Kind::Unreadable,
+                &place.dir,
+                format!("the directory cannot be listed: {e}"),
+            );
             return (None, vec![f]);
         }
     };
@@ -247,12 +269,16 @@ fn rank_of(dir: &Path, names: &[String], findings: &mut Vec<Finding>) -> Option<
         [] if named.is_empty() => {}
         [] => {
             let list = named.iter().map(|n| n.0.as_str()).collect::<Vec<_>>().join(", ");
-            let message = format!("the rank cannot be told: {list} does not name one, expected profiler_info_<rank>.json");
+            let message = format!(
+                "the rank cannot be told: {list} does not name one, expected profiler_info_<rank>.json"
+            );
             findings.push(Finding::problem(Kind::Rank, dir, message));
             return None;
         }
         several => {
-            let agrees = |name: &str, rank: Option<i64>| rank_inside(&dir.join(name)).is_some_and(|inside| Some(inside) == rank);
+            let agrees = |name: &str, rank: Option<i64>| {
+                rank_inside(&dir.join(name)).is_some_and(|inside| Some(inside) == rank)
+            };
             let agreeing: Vec<_> = several.iter().filter(|(name, rank)| agrees(name, *rank)).collect();
             let list = several.iter().map(|n| n.0.as_str()).collect::<Vec<_>>().join(", ");
             if let [(name, rank)] = agreeing.as_slice() {
@@ -260,7 +286,8 @@ fn rank_of(dir: &Path, names: &[String], findings: &mut Vec<Finding>) -> Option<
                 findings.push(Finding::note(Kind::Rank, dir, message));
                 return *rank;
             }
-            let message = format!("the rank cannot be told: {list} contradict each other; keep the right one");
+            let message =
+                format!("the rank cannot be told: {list} contradict each other; keep the right one");
             findings.push(Finding::problem(Kind::Rank, dir, message));
             return None;
         }
@@ -296,7 +323,8 @@ fn rank_of_tables(place: &FoundProfile, files: &[UnitFile], findings: &mut Vec<F
         decimal::integer(stem.strip_prefix("ascend_pytorch_profiler_")?)
     });
     if from_db.is_none() {
-        let message = "tables without a profile around them: rank_id is -1, role is the name of the directory above";
+        let message =
+            "tables without a profile around them: rank_id is -1, role is the name of the directory above";
         findings.push(Finding::note(Kind::Rank, &place.dir, message));
     }
     from_db.unwrap_or(-1)
@@ -316,7 +344,10 @@ fn role_of(place: &FoundProfile, names: &[String], findings: &mut Vec<Finding>) 
     let value = match read_json(&path) {
         Ok(value) => value,
         Err(message) => {
-            let message = format!("{message}; expected a JSON object. The role is taken from the directory: {}", parent());
+            let message = format!(
+                "{message}; expected a JSON object. The role is taken from the directory: {}",
+                parent()
+            );
             findings.push(Finding::problem(Kind::Metadata, path, message));
             return parent();
         }
@@ -400,12 +431,20 @@ fn files_of(
     if tables.is_empty() && !databases.is_empty() {
         let rest = databases.split_off(1);
         for file in rest {
-            findings.push(Finding::note(Kind::Unused, file.path, "another database lies beside it and is used instead"));
+            findings.push(Finding::note(
+                Kind::Unused,
+                file.path,
+                "another database lies beside it and is used instead",
+            ));
         }
         return Ok((databases, DB));
     }
     for file in databases {
-        findings.push(Finding::note(Kind::Unused, file.path, "the text export lies beside it and is used instead"));
+        findings.push(Finding::note(
+            Kind::Unused,
+            file.path,
+            "the text export lies beside it and is used instead",
+        ));
     }
     let mut files = tables;
     if part == OPERATOR_MEMORY {
@@ -413,7 +452,11 @@ fn files_of(
         traces.sort_by_key(|f| f.path.extension() == Some(OsStr::new("gz")));
         let rest = traces.split_off(traces.len().min(1));
         for file in rest {
-            findings.push(Finding::note(Kind::Unused, file.path, "trace_view.json lies beside it and is used instead"));
+            findings.push(Finding::note(
+                Kind::Unused,
+                file.path,
+                "trace_view.json lies beside it and is used instead",
+            ));
         }
         files.extend(traces);
     }
@@ -436,7 +479,11 @@ fn newest_slices(files: Vec<UnitFile>, part: &str, findings: &mut Vec<Finding>) 
     let Some((plain, stamp)) = described.last().map(|l| (l.0, l.1.clone())) else { return vec![] };
     let (used, unused): (Vec<_>, Vec<_>) = described.into_iter().partition(|d| d.0 == plain && d.1 == stamp);
     for (.., file) in unused {
-        findings.push(Finding::note(Kind::Unused, file.path, "a newer or complete table lies beside it and is used instead"));
+        findings.push(Finding::note(
+            Kind::Unused,
+            file.path,
+            "a newer or complete table lies beside it and is used instead",
+        ));
     }
     used.into_iter().map(|d| d.3).collect()
 }
@@ -453,5 +500,9 @@ pub fn missing_table(output: PathBuf, file: &str, message: &str) -> Finding {
 /// The directory in which a unit's tables are expected, for messages.
 pub fn output_directory(unit: &Unit) -> PathBuf {
     let own = own_name(unit.path());
-    if own.is_some_and(|n| is_profile_name(&n)) { unit.path().join(OUTPUT) } else { unit.path().to_path_buf() }
+    if own.is_some_and(|n| is_profile_name(&n)) {
+        unit.path().join(OUTPUT)
+    } else {
+        unit.path().to_path_buf()
+    }
 }

@@ -34,7 +34,8 @@ pub enum MatchRule {
 
 impl MatchRule {
     /// Both rules by the name they have in SQL.
-    pub const ALL: [(&'static str, MatchRule); 2] = [("nearest", MatchRule::Nearest), ("inside", MatchRule::Inside)];
+    pub const ALL: [(&'static str, MatchRule); 2] =
+        [("nearest", MatchRule::Nearest), ("inside", MatchRule::Inside)];
 }
 
 /// How far a match is to be trusted; the `match_kind` column.
@@ -129,11 +130,16 @@ impl Matcher {
     /// # Errors
     /// [`ReadError::Memory`] when the index does not fit into the budget.
     pub fn new(log: OpLog, rule: MatchRule, owners: bool, host: &dyn Host) -> Result<Self, ReadError> {
-        let per_op = if owners { 3 * size_of::<i64>() + 2 * size_of::<u32>() } else { size_of::<i64>() + size_of::<u32>() };
+        let per_op = if owners {
+            3 * size_of::<i64>() + 2 * size_of::<u32>()
+        } else {
+            size_of::<i64>() + size_of::<u32>()
+        };
         host.reserve(log.ops.len() * per_op + log.stacks.allocated())?;
         let stacks = StackColumns::new(&log.stacks);
         let OpLog { names, ops, enqueues, dequeues, .. } = log;
-        let nearest = ByName::new(names.len(), &ops, |op| op.stack != NO_STACK, |a, b| a.start_ns.cmp(&b.start_ns));
+        let nearest =
+            ByName::new(names.len(), &ops, |op| op.stack != NO_STACK, |a, b| a.start_ns.cmp(&b.start_ns));
         let owners = owners.then(|| Owners::new(names.len(), &ops, &enqueues, dequeues));
         Ok(Self { rule, names, ops, nearest, owners, stacks })
     }
@@ -151,7 +157,9 @@ impl Matcher {
         let rows = block.name.iter().zip(&block.start_ns);
         rows.map(|(name, start)| {
             let name = *name as usize;
-            let (Some(Some(group)), Some(time), Some(cursor)) = (groups.get(name), *start, cursors.get_mut(name)) else {
+            let (Some(Some(group)), Some(time), Some(cursor)) =
+                (groups.get(name), *start, cursors.get_mut(name))
+            else {
                 return NO_MATCH;
             };
             match self.rule {
@@ -226,7 +234,9 @@ impl ByName {
         }
         let op = |n: &u32| all.get(*n as usize);
         for pair in bounds.windows(2) {
-            if let [from, to] = *pair && let Some(group) = ops.get_mut(from..to) {
+            if let [from, to] = *pair
+                && let Some(group) = ops.get_mut(from..to)
+            {
                 // Stable: of equal ones, the order in the file stays.
                 group.sort_by(|a, b| match (op(a), op(b)) {
                     (Some(a), Some(b)) => order(a, b),
@@ -290,34 +300,30 @@ impl Cover {
     /// The last of the first `count` intervals whose end is at or after `time`.
     fn last_reaching(&self, count: usize, time: i64) -> Option<usize> {
         let reaches = |node: usize| self.tree.get(node).is_some_and(|end| *end >= time);
-        // Up from the leaf behind the range to the left neighbour that reaches far enough ...
-        let mut node = self.size + count.min(self.size);
-        if count >= self.size {
+        let mut node = if count >= self.size {
             // The range is everything: start at the root.
-            node = 1;
-            if !reaches(node) {
-                return None;
-            }
-        }
-        while count < self.size {
-            if node <= 1 {
-                return None;
-            }
-            if node % 2 == 1 && reaches(node - 1) {
-                node -= 1;
-                break;
-            }
-            node /= 2;
-            if node.is_power_of_two() {
-                return None;
-            }
-        }
-        // ... and down to its last leaf that does.
+            Some(1).filter(|root| reaches(*root))
+        } else {
+            left_neighbour(self.size + count, reaches)
+        }?;
+        // Down to the last leaf that reaches far enough.
         while node < self.size {
             node = if reaches(2 * node + 1) { 2 * node + 1 } else { 2 * node };
         }
         Some(node - self.size)
     }
+}
+
+/// The nearest node to the left of `node` that reaches far enough, on its level or above.
+fn left_neighbour(mut node: usize, reaches: impl Fn(usize) -> bool) -> Option<usize> {
+    // The leftmost node of each level is a power of two.
+    while !node.is_power_of_two() {
+        if node % 2 == 1 && reaches(node - 1) {
+            return Some(node - 1);
+        }
+        node /= 2;
+    }
+    None
 }
 
 /// All ops, also those without a call stack, and the task queue.
@@ -340,7 +346,9 @@ impl Owners {
         let later_is_inner = |a: &Op, b: &Op| a.start_ns.cmp(&b.start_ns).then(b.end_ns.cmp(&a.end_ns));
         let mut ops = ByName::new(names, all, |_| true, later_is_inner);
         for pair in ops.bounds.windows(2) {
-            if let [from, to] = *pair && let Some(group) = ops.ops.get_mut(from..to) {
+            if let [from, to] = *pair
+                && let Some(group) = ops.ops.get_mut(from..to)
+            {
                 reverse_equal(group, |a, b| {
                     let pair = (all.get(a as usize), all.get(b as usize));
                     matches!(pair, (Some(a), Some(b)) if (a.start_ns, a.end_ns) == (b.start_ns, b.end_ns))

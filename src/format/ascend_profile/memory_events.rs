@@ -55,21 +55,27 @@ impl Format for MemoryEvents {
 
     fn known_problems(&self, unit: &Unit, projection: &[usize]) -> Vec<Finding> {
         let output = layout::output_directory(unit);
+        let mut problems: Vec<Finding> = unit.problems().collect();
         if unit.form == DB {
-            return vec![];
+            return problems;
         }
         if unit.file(OPERATOR_MEMORY).is_none() {
-            let message = "file not found: there are no allocations (was the job recorded with profile_memory=True?)";
-            return vec![layout::missing_table(output, "operator_memory.csv", message)];
-        }
-        if unit.file(TRACE_VIEW).is_none() && Wanted::new(projection).ops() {
+            let message =
+                "file not found: there are no allocations (was the job recorded with profile_memory=True?)";
+            problems.push(layout::missing_table(output, "operator_memory.csv", message));
+        } else if unit.file(TRACE_VIEW).is_none() && Wanted::new(projection).ops() {
             let message = "file not found: it holds the call stacks that the query asks for";
-            return vec![Finding::problem(Kind::Missing, output.join("trace_view.json"), message)];
+            problems.push(Finding::problem(Kind::Missing, output.join("trace_view.json"), message));
         }
-        vec![]
+        problems
     }
 
-    fn open(&self, unit: &Unit, request: &ReadRequest, host: Arc<dyn Host>) -> Result<Box<dyn UnitReader>, ReadError> {
+    fn open(
+        &self,
+        unit: &Unit,
+        request: &ReadRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Box<dyn UnitReader>, ReadError> {
         let table = Allocations {
             rule: self.rule,
             wanted: Wanted::new(&request.projection),
@@ -77,7 +83,11 @@ impl Format for MemoryEvents {
             projection: request.projection.clone(),
             columns: UnitColumns::new(unit),
             matcher: None,
-            trace: unit.file(TRACE_VIEW).or_else(|| unit.file(PROFILER_DB)).map(|f| f.path.clone()).unwrap_or_default(),
+            trace: unit
+                .file(TRACE_VIEW)
+                .or_else(|| unit.file(PROFILER_DB))
+                .map(|f| f.path.clone())
+                .unwrap_or_default(),
             times_fit: OnceLock::new(),
         };
         Ok(Box::new(ProfileReader::new(unit, request, table, host)))
@@ -138,7 +148,12 @@ impl Allocations {
 impl CsvTable for Allocations {
     type Open = OperatorMemory;
 
-    fn start(&self, path: &Path, first: &mut CsvBlock, host: &dyn Host) -> Result<Option<OperatorMemory>, ReadError> {
+    fn start(
+        &self,
+        path: &Path,
+        first: &mut CsvBlock,
+        host: &dyn Host,
+    ) -> Result<Option<OperatorMemory>, ReadError> {
         OperatorMemory::start(path, first, self.wanted, host)
     }
 
@@ -180,7 +195,12 @@ impl ProfileTable for Allocations {
         self.times_fit.get().is_some()
     }
 
-    fn next_of_db(&self, db: &mut ProfilerDb, most: usize, host: &dyn Host) -> Result<(RecordBatch, bool), ReadError> {
+    fn next_of_db(
+        &self,
+        db: &mut ProfilerDb,
+        most: usize,
+        host: &dyn Host,
+    ) -> Result<(RecordBatch, bool), ReadError> {
         let mut block = AllocationBlock::new(self.wanted, 0);
         let more = db.next_allocations(most, host, &mut |a| block.push(a))?;
         if let Some(finding) = self.check_times(&block) {

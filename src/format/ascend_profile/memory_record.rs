@@ -31,9 +31,6 @@ const EXPECTED: &[Expected] = &[
     Expected { names: &[("Device Type", 1.0), ("Device", 1.0)], required: false },
 ];
 
-/// Columns of known writers that carry nothing that the table has a place for.
-const IGNORED: &[&str] = &["Device_id"];
-
 /// The header of one file, with what is needed to read its blocks.
 #[derive(Debug, Clone)]
 pub(super) struct MemoryRecordTable {
@@ -49,8 +46,13 @@ impl MemoryRecordTable {
     ///
     /// # Errors
     /// [`ReadError::Refused`] when the host refuses to go on without the file.
-    pub(super) fn start(path: &Path, first: &mut CsvBlock, wanted: Wanted, host: &dyn Host) -> Result<Option<Self>, ReadError> {
-        let header = Header::take(first, path, EXPECTED, IGNORED, host)?;
+    pub(super) fn start(
+        path: &Path,
+        first: &mut CsvBlock,
+        wanted: Wanted,
+        host: &dyn Host,
+    ) -> Result<Option<Self>, ReadError> {
+        let header = Header::take(first, path, EXPECTED, host)?;
         Ok(header.map(|header| Self { path: path.to_path_buf(), header, wanted }))
     }
 
@@ -79,14 +81,19 @@ impl MemoryRecordTable {
                 }
             }
             let (component, device) = (row.text(COMPONENT), row.text(DEVICE));
-            let mut record =
-                LevelRecord { component: &component, device_type: &device, row_no: rows_read, ..LevelRecord::default() };
+            let mut record = LevelRecord {
+                component: &component,
+                device_type: &device,
+                row_no: rows_read,
+                ..LevelRecord::default()
+            };
             if let Err(bad) = fill(&row, &mut record) {
                 faults.leave_out(at, Kind::BadValue, bad.message());
                 continue;
             }
             if self.wanted.record(Record::StreamPtr) {
-                record.stream_ptr = or_null(row.integer(STREAM, "Stream Ptr"), &mut |bad| faults.leave_out_cell(at, bad));
+                record.stream_ptr =
+                    or_null(row.integer(STREAM, "Stream Ptr"), &mut |bad| faults.leave_out_cell(at, bad));
             }
             out.push(&record);
         };
@@ -97,7 +104,8 @@ impl MemoryRecordTable {
 /// The cells that decide whether there is a row.
 fn fill(row: &Row<'_>, record: &mut LevelRecord<'_>) -> Result<(), BadCell> {
     let time = row.time(TIME, "Timestamp(us)")?;
-    (record.time_ns, record.time_ms) = time.ok_or_else(|| BadCell::new("Timestamp(us)", b"", "a time in microseconds"))?;
+    (record.time_ns, record.time_ms) =
+        time.ok_or_else(|| BadCell::new("Timestamp(us)", b"", "a time in microseconds"))?;
     let names = ["Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)"];
     for ((slot, column), name) in record.totals_mb.iter_mut().zip([ALLOCATED, RESERVED, ACTIVE]).zip(names) {
         *slot = row.number(column, name)?;

@@ -42,14 +42,21 @@ impl Format for MemoryRecords {
     }
 
     fn known_problems(&self, unit: &Unit, _: &[usize]) -> Vec<Finding> {
-        if unit.form == DB || unit.file(MEMORY_RECORD).is_some() {
-            return vec![];
+        let mut problems: Vec<Finding> = unit.problems().collect();
+        if unit.form != DB && unit.file(MEMORY_RECORD).is_none() {
+            let output = layout::output_directory(unit);
+            let message = "file not found: there is no level over time (was the job recorded with profile_memory=True?)";
+            problems.push(layout::missing_table(output, "memory_record.csv", message));
         }
-        let message = "file not found: there is no level over time (was the job recorded with profile_memory=True?)";
-        vec![layout::missing_table(layout::output_directory(unit), "memory_record.csv", message)]
+        problems
     }
 
-    fn open(&self, unit: &Unit, request: &ReadRequest, host: Arc<dyn Host>) -> Result<Box<dyn UnitReader>, ReadError> {
+    fn open(
+        &self,
+        unit: &Unit,
+        request: &ReadRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Box<dyn UnitReader>, ReadError> {
         let table = Levels {
             wanted: Wanted::new(&request.projection),
             schema: Arc::new(record_schema().project(&request.projection)?),
@@ -77,7 +84,12 @@ impl Levels {
 impl CsvTable for Levels {
     type Open = MemoryRecordTable;
 
-    fn start(&self, path: &Path, first: &mut CsvBlock, host: &dyn Host) -> Result<Option<MemoryRecordTable>, ReadError> {
+    fn start(
+        &self,
+        path: &Path,
+        first: &mut CsvBlock,
+        host: &dyn Host,
+    ) -> Result<Option<MemoryRecordTable>, ReadError> {
         MemoryRecordTable::start(path, first, self.wanted, host)
     }
 
@@ -99,7 +111,12 @@ impl ProfileTable for Levels {
         true
     }
 
-    fn next_of_db(&self, db: &mut ProfilerDb, most: usize, host: &dyn Host) -> Result<(RecordBatch, bool), ReadError> {
+    fn next_of_db(
+        &self,
+        db: &mut ProfilerDb,
+        most: usize,
+        host: &dyn Host,
+    ) -> Result<(RecordBatch, bool), ReadError> {
         let mut block = RecordBlock::new(self.wanted, 0);
         let more = db.next_records(most, host, &mut |record| block.push(record))?;
         Ok((self.batch(block)?, more))

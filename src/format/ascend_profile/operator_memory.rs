@@ -42,18 +42,33 @@ const EXPECTED: &[Expected] = &[
     Expected { names: &[("Active Release Time(us)", 1.0)], required: false },
     Expected { names: &[("Duration(us)", 1.0)], required: false },
     Expected { names: &[("Active Duration(us)", 1.0)], required: false },
-    Expected { names: &[("Allocation Total Allocated(MB)", 1.0), ("Allocation Total Allocated(KB)", KB)], required: false },
-    Expected { names: &[("Allocation Total Reserved(MB)", 1.0), ("Allocation Total Reserved(KB)", KB)], required: false },
-    Expected { names: &[("Allocation Total Active(MB)", 1.0), ("Allocation Total Active(KB)", KB)], required: false },
-    Expected { names: &[("Release Total Allocated(MB)", 1.0), ("Release Total Allocated(KB)", KB)], required: false },
-    Expected { names: &[("Release Total Reserved(MB)", 1.0), ("Release Total Reserved(KB)", KB)], required: false },
-    Expected { names: &[("Release Total Active(MB)", 1.0), ("Release Total Active(KB)", KB)], required: false },
+    Expected {
+        names: &[("Allocation Total Allocated(MB)", 1.0), ("Allocation Total Allocated(KB)", KB)],
+        required: false,
+    },
+    Expected {
+        names: &[("Allocation Total Reserved(MB)", 1.0), ("Allocation Total Reserved(KB)", KB)],
+        required: false,
+    },
+    Expected {
+        names: &[("Allocation Total Active(MB)", 1.0), ("Allocation Total Active(KB)", KB)],
+        required: false,
+    },
+    Expected {
+        names: &[("Release Total Allocated(MB)", 1.0), ("Release Total Allocated(KB)", KB)],
+        required: false,
+    },
+    Expected {
+        names: &[("Release Total Reserved(MB)", 1.0), ("Release Total Reserved(KB)", KB)],
+        required: false,
+    },
+    Expected {
+        names: &[("Release Total Active(MB)", 1.0), ("Release Total Active(KB)", KB)],
+        required: false,
+    },
     Expected { names: &[("Stream Ptr", 1.0)], required: false },
     Expected { names: &[("Device Type", 1.0), ("Device", 1.0)], required: false },
 ];
-
-/// Columns of known writers that carry nothing that the table has a place for.
-const IGNORED: &[&str] = &["Device_id"];
 
 /// The header of one file, with what is needed to read its blocks.
 #[derive(Debug, Clone)]
@@ -81,8 +96,13 @@ impl OperatorMemory {
     ///
     /// # Errors
     /// [`ReadError::Refused`] when the host refuses to go on without the file.
-    pub(super) fn start(path: &Path, first: &mut CsvBlock, wanted: Wanted, host: &dyn Host) -> Result<Option<Self>, ReadError> {
-        let header = Header::take(first, path, EXPECTED, IGNORED, host)?;
+    pub(super) fn start(
+        path: &Path,
+        first: &mut CsvBlock,
+        wanted: Wanted,
+        host: &dyn Host,
+    ) -> Result<Option<Self>, ReadError> {
+        let header = Header::take(first, path, EXPECTED, host)?;
         Ok(header.map(|header| Self { path: path.to_path_buf(), header, wanted }))
     }
 
@@ -153,7 +173,8 @@ impl OperatorMemory {
     fn optional_cells(&self, row: &Row<'_>, a: &mut Allocation<'_>, bad: &mut dyn FnMut(&BadCell)) {
         let wanted = |column: Event| self.wanted.event(column);
         if wanted(Event::ActiveDurationMs) {
-            a.active_duration_ms = or_null(row.number(ACTIVE_DURATION, "Active Duration(us)"), bad).map(|us| us / 1000.0);
+            a.active_duration_ms =
+                or_null(row.number(ACTIVE_DURATION, "Active Duration(us)"), bad).map(|us| us / 1000.0);
         }
         let totals = [
             (RELEASE_ALLOCATED, Event::ReleaseTotalAllocatedMb, "Release Total Allocated(MB)"),
@@ -166,7 +187,8 @@ impl OperatorMemory {
             }
         }
         if wanted(Event::ActiveReleaseTimeNs) {
-            a.active_release_ns = or_null(row.time(ACTIVE_RELEASE, "Active Release Time(us)"), bad).map(|t| t.0);
+            a.active_release_ns =
+                or_null(row.time(ACTIVE_RELEASE, "Active Release Time(us)"), bad).map(|t| t.0);
         }
         if wanted(Event::StreamPtr) {
             a.stream_ptr = or_null(row.integer(STREAM, "Stream Ptr"), bad);

@@ -31,7 +31,12 @@ pub(super) trait ProfileTable: CsvTable + Send {
     fn may_run_ahead(&self) -> bool;
 
     /// The next rows of the database, at most so many, and whether there may be more.
-    fn next_of_db(&self, db: &mut ProfilerDb, most: usize, host: &dyn Host) -> Result<(RecordBatch, bool), ReadError>;
+    fn next_of_db(
+        &self,
+        db: &mut ProfilerDb,
+        most: usize,
+        host: &dyn Host,
+    ) -> Result<(RecordBatch, bool), ReadError>;
 }
 
 /// Reads the rows of one profile.

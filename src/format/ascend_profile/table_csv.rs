@@ -9,7 +9,7 @@ use crate::text::csv::{CsvBlock, Records};
 use crate::text::{decimal, encoding};
 
 /// What some editors put at the start of a UTF-8 file.
-const BYTE_ORDER_MARK: &str = "\u{feff}";
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Where a column stands in a file, and what its cells are divided by to get the table's unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,14 +42,15 @@ impl Header {
         first: &mut CsvBlock,
         path: &Path,
         expected: &[Expected],
-        ignored: &[&str],
         host: &dyn Host,
     ) -> Result<Option<Self>, ReadError> {
-        let Some((header, end)) = Self::read(first, path, expected, ignored, host)? else { return Ok(None) };
-        let rest = first.bytes.split_off(end);
-        first.first_line = first.line_at(end);
-        first.offset += end as u64;
-        first.bytes = rest;
+        let marks = first.bytes.chunks(BYTE_ORDER_MARK.len()).take_while(|c| *c == BYTE_ORDER_MARK).count();
+        if marks > 0 {
+            host.report(Finding::note(Kind::Encoding, path, "the file starts with a byte-order mark"))?;
+            cut_off(first, marks * BYTE_ORDER_MARK.len());
+        }
+        let Some((header, end)) = Self::read(first, path, expected, host)? else { return Ok(None) };
+        cut_off(first, end);
         Ok(Some(header))
     }
 
@@ -58,7 +59,6 @@ impl Header {
         block: &CsvBlock,
         path: &Path,
         expected: &[Expected],
-        ignored: &[&str],
         host: &dyn Host,
     ) -> Result<Option<(Self, usize)>, ReadError> {
         if let Some(name) = wide_encoding(&block.bytes) {
@@ -74,23 +74,24 @@ impl Header {
             host.report(Finding::note(Kind::Empty, path, "the file holds no header and no rows"))?;
             return Ok(None);
         }
-        if block.bytes.starts_with(BYTE_ORDER_MARK.as_bytes()) {
-            host.report(Finding::note(Kind::Encoding, path, "the file starts with a byte-order mark"))?;
-        }
         let name = |i: usize| {
             let text = String::from_utf8_lossy(records.cell(i).unwrap_or_default());
-            clean(clean(&text).trim_start_matches(BYTE_ORDER_MARK)).to_owned()
+            clean(&text).to_owned()
         };
         let names: Vec<String> = (0..records.cells()).map(name).collect();
         let find = |expected: &Expected| {
             // As with Python's DictReader, the last of several columns with one name counts.
             let at = |name: &str| names.iter().rposition(|n| n == name);
-            expected.names.iter().find_map(|(name, divisor)| at(name).map(|index| Source { index, divisor: *divisor }))
+            expected
+                .names
+                .iter()
+                .find_map(|(name, divisor)| at(name).map(|index| Source { index, divisor: *divisor }))
         };
         let columns: Vec<_> = expected.iter().map(find).collect();
         let name_of = |e: &Expected| e.names.first().map_or("", |n| n.0);
         let lost = |required: bool| {
-            let absent = expected.iter().zip(&columns).filter(move |(e, c)| c.is_none() && e.required == required);
+            let absent =
+                expected.iter().zip(&columns).filter(move |(e, c)| c.is_none() && e.required == required);
             absent.map(|(e, _)| name_of(e)).collect::<Vec<_>>()
         };
         let missing = lost(true);
@@ -113,7 +114,7 @@ impl Header {
             let message = format!("columns that this file does not have are NULL: {}", optional.join(", "));
             host.report(Finding::note(Kind::Columns, path, message).at(Place::Line(1)))?;
         }
-        let known = |n: &String| n.is_empty() || ignored.contains(&n.as_str()) || expected.iter().any(|e| e.names.iter().any(|(k, _)| k == n));
+        let known = |n: &String| n.is_empty() || expected.iter().any(|e| e.names.iter().any(|(k, _)| k == n));
         let unknown: Vec<_> = names.iter().filter(|n| !known(n)).map(String::as_str).collect();
         if !unknown.is_empty() {
             let message = format!("columns that are not read: {}", unknown.join(", "));
@@ -127,6 +128,14 @@ impl Header {
     pub(super) fn has(&self, column: usize) -> bool {
         self.columns.get(column).is_some_and(Option::is_some)
     }
+}
+
+/// Takes the first bytes away from a block.
+fn cut_off(block: &mut CsvBlock, bytes: usize) {
+    let rest = block.bytes.split_off(bytes.min(block.bytes.len()));
+    block.first_line = block.line_at(block.bytes.len());
+    block.offset += block.bytes.len() as u64;
+    block.bytes = rest;
 }
 
 /// A byte-order mark of UTF-16 or UTF-32, or the zero bytes that they leave between ASCII letters.
@@ -195,14 +204,22 @@ impl Varieties {
             }
         };
         note(self.not_available, Kind::BadValue, "N/A is read as NULL");
-        note(self.replaced, Kind::Encoding, "characters that are not UTF-8 are replaced by U+FFFD; save the file as UTF-8");
+        note(
+            self.replaced,
+            Kind::Encoding,
+            "characters that are not UTF-8 are replaced by U+FFFD; save the file as UTF-8",
+        );
         note(
             self.exponents,
             Kind::Time,
             "times are in exponent form and have lost their precision; was the file saved by a spreadsheet?",
         );
         note(self.blank_rows, Kind::BadRow, "lines of white space are skipped");
-        note(self.release_only, Kind::BadRow, "release-only rows have no allocation time: start_time_ns is NULL");
+        note(
+            self.release_only,
+            Kind::BadRow,
+            "release-only rows have no allocation time: start_time_ns is NULL",
+        );
         note(self.long_rows, Kind::Columns, "empty cells beyond the header are ignored");
     }
 }
@@ -216,7 +233,11 @@ pub(super) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// The current record of `records`.
-    pub(super) fn new(header: &'a Header, records: &'a Records<'a>, varieties: &'a std::cell::Cell<Varieties>) -> Self {
+    pub(super) fn new(
+        header: &'a Header,
+        records: &'a Records<'a>,
+        varieties: &'a std::cell::Cell<Varieties>,
+    ) -> Self {
         Self { header, records, varieties }
     }
 
@@ -227,7 +248,8 @@ impl<'a> Row<'a> {
         if cells == expected {
             return Ok(true);
         }
-        let blank = |i: usize| self.records.cell(i).is_none_or(|c| clean(&String::from_utf8_lossy(c)).is_empty());
+        let blank =
+            |i: usize| self.records.cell(i).is_none_or(|c| clean(&String::from_utf8_lossy(c)).is_empty());
         if cells < expected && (0..cells).all(blank) {
             self.count(|v| v.blank_rows += 1);
             return Ok(false);
@@ -303,9 +325,8 @@ impl<'a> Row<'a> {
     /// A time in exact nanoseconds, and as the reference's float of milliseconds.
     pub(super) fn time(&self, column: usize, name: &'static str) -> Result<Option<(i64, f64)>, BadCell> {
         let Some((cell, _)) = self.filled(column) else { return Ok(None) };
-        let bad = || BadCell::new(name, cell, "a time in microseconds");
-        let nanos = decimal::micros_to_nanos(cell).ok_or_else(bad)?;
-        let micros = decimal::micros_float(cell, nanos).ok_or_else(bad)?;
+        let time = decimal::micros(cell).ok_or_else(|| BadCell::new(name, cell, "a time in microseconds"))?;
+        let (nanos, micros) = time;
         if cell.iter().any(|b| matches!(b, b'e' | b'E')) {
             self.count(|v| v.exponents += 1);
         }
@@ -323,9 +344,15 @@ impl<'a> Row<'a> {
 
 /// Digits with at most one point, and nothing else: what nearly every cell is.
 fn is_plain_number(cell: &[u8]) -> bool {
-    let cell = cell.trim_ascii();
-    let points = cell.iter().filter(|b| **b == b'.').count();
-    points <= 1 && cell.len() > points && cell.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+    let (mut digits, mut points) = (0usize, 0usize);
+    for byte in cell {
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            b'.' => points += 1,
+            _ => return false,
+        }
+    }
+    digits > 0 && points <= 1
 }
 
 /// What is wrong in one block, collected: a block may have to be read again, and only the reading
@@ -352,7 +379,9 @@ impl<'a> RowFaults<'a> {
     /// A cell of an optional column is left out; the row stays.
     pub(super) fn leave_out_cell(&mut self, at: usize, bad: &BadCell) {
         let message = format!("{}; the cell is read as NULL", bad.message());
-        self.log.push(Finding::problem(Kind::BadValue, self.path, message).at(Place::Line(self.block.line_at(at))));
+        self.log.push(
+            Finding::problem(Kind::BadValue, self.path, message).at(Place::Line(self.block.line_at(at))),
+        );
     }
 
     /// Everything that was found, varieties included.

@@ -255,7 +255,9 @@ impl Construct {
     }
 
     fn allocated(&self) -> usize {
-        self.text.capacity() + self.members.capacity() * size_of::<(Text, Parent)>() + self.table.capacity() * 16
+        self.text.capacity()
+            + self.members.capacity() * size_of::<(Text, Parent)>()
+            + self.table.capacity() * 16
     }
 }
 

@@ -62,8 +62,27 @@ impl<'a> Cursor<'a> {
     /// The first byte of the next token; passes white space.
     #[inline]
     pub(super) fn token(&mut self) -> Result<u8, Stop> {
+        match self.bytes.get(self.at) {
+            Some(b) if !is_space(*b) => Ok(*b),
+            _ => self.token_behind_space(),
+        }
+    }
+
+    /// Dumps are indented: most tokens stand behind a line feed and some blanks.
+    #[inline]
+    fn token_behind_space(&mut self) -> Result<u8, Stop> {
+        while let Some(front) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<16>) {
+            let front = u8x16::new(*front);
+            let is = |b: u8| front.simd_eq(u8x16::splat(b));
+            let spaces = (is(b' ') | is(b'\n') | is(b'\r') | is(b'\t')).to_bitmask();
+            let length = (!spaces | 1 << 16).trailing_zeros() as usize;
+            self.at += length;
+            if length < 16 {
+                return self.bytes.get(self.at).copied().ok_or(Stop::More);
+            }
+        }
         while let Some(b) = self.bytes.get(self.at) {
-            if !matches!(b, b' ' | b'\n' | b'\r' | b'\t') {
+            if !is_space(*b) {
                 return Ok(*b);
             }
             self.at += 1;
@@ -331,6 +350,11 @@ fn number_length(bytes: &[u8]) -> Option<usize> {
     bytes.get(at).is_some_and(|b| is_delimiter(*b)).then_some(at)
 }
 
+#[inline]
+fn is_space(b: u8) -> bool {
+    matches!(b, b' ' | b'\n' | b'\r' | b'\t')
+}
+
 /// Whether a byte ends a number or word.
 #[inline]
 fn is_delimiter(b: u8) -> bool {
@@ -355,7 +379,26 @@ mod tests {
 
     #[test]
     fn both_ways_to_pass_a_number_agree() {
-        let words = ["0", "-0", "12", "-1.5", "1e5", "1E+5", "-1.25e-07", "01", "-", "1.", ".5", "1e", "1e+", "+1", "1x", "--1", "0.0", "00"];
+        let words = [
+            "0",
+            "-0",
+            "12",
+            "-1.5",
+            "1e5",
+            "1E+5",
+            "-1.25e-07",
+            "01",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "1e+",
+            "+1",
+            "1x",
+            "--1",
+            "0.0",
+            "00",
+        ];
         for word in words {
             let quick = number_length(format!("{word},").as_bytes());
             let is_number = word_kind(word.as_bytes()) == Some(Kind::Number);
@@ -373,7 +416,9 @@ mod tests {
 
     #[test]
     fn broken_grammar_is_found_without_the_rest() {
-        for (text, at) in [("{\"a\" 1", 5), ("[1 2", 3), ("{\"a\": 1,}", 8), ("{,", 1), ("[01,", 1), ("[1, ]", 4)] {
+        for (text, at) in
+            [("{\"a\" 1", 5), ("[1 2", 3), ("{\"a\": 1,}", 8), ("{,", 1), ("[01,", 1), ("[1, ]", 4)]
+        {
             let stop = Cursor::new(text.as_bytes(), false).skip();
             assert!(matches!(stop, Err(Stop::Broken { at: found, .. }) if found == at), "{text}: {stop:?}");
         }

@@ -95,7 +95,11 @@ fn numbered(dir: &Path, prefix: &str, findings: &mut Vec<Finding>) -> Vec<(i64, 
     let entries = match list_directory(dir) {
         Ok(entries) => entries,
         Err(e) => {
-            findings.push(Finding::problem(Kind::Unreadable, dir, format!("the directory cannot be listed: {e}")));
+            findings.push(Finding::problem(
+                Kind::Unreadable,
+                dir,
+                format!("the directory cannot be listed: {e}"),
+            ));
             return vec![];
         }
     };

@@ -187,7 +187,10 @@ impl DumpFile {
                 State::Top(first) => match self.feed.step(host, |c| top_member::<T>(c, first))? {
                     Step::Closed => {
                         if !self.feed.step(host, |c| c.at_end())? {
-                            return Err(FeedError::Broken { at: self.feed.offset(), expected: "the end of the file" });
+                            return Err(FeedError::Broken {
+                                at: self.feed.offset(),
+                                expected: "the end of the file",
+                            });
                         }
                         self.state = State::Done;
                     }

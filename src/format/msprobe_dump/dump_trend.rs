@@ -106,7 +106,9 @@ impl DumpTrend {
     }
 
     fn listed(&self) -> Arc<Listed> {
-        self.listed.lock().map_or_else(|poisoned| Arc::clone(&poisoned.into_inner()), |listed| Arc::clone(&listed))
+        self.listed
+            .lock()
+            .map_or_else(|poisoned| Arc::clone(&poisoned.into_inner()), |listed| Arc::clone(&listed))
     }
 
     /// What a trend database says about these units as a whole; nothing without units.
@@ -119,7 +121,9 @@ impl DumpTrend {
         for unit in units {
             let (step, rank) = layout::place_of(unit);
             let (first, last) = match listed.plan.get(&unit.source_path).filter(|_| self.options.micro_step) {
-                Some(series) => (series.offset(step, host)?.steps, series.end(step, host)?.steps.saturating_sub(1)),
+                Some(series) => {
+                    (series.offset(step, host)?.steps, series.end(step, host)?.steps.saturating_sub(1))
+                }
                 None => (step, step),
             };
             let known = extent.unwrap_or(Extent { max_rank: 0, min_step: first, max_step: last });
@@ -179,7 +183,12 @@ impl Format for DumpTrend {
         vec![]
     }
 
-    fn open(&self, unit: &Unit, request: &ReadRequest, host: Arc<dyn Host>) -> Result<Box<dyn UnitReader>, ReadError> {
+    fn open(
+        &self,
+        unit: &Unit,
+        request: &ReadRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Box<dyn UnitReader>, ReadError> {
         let listed = self.listed();
         let series = if self.options.micro_step { listed.plan.get(&unit.source_path).cloned() } else { None };
         let mapping = Arc::clone(&listed.mapping);

@@ -10,11 +10,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::source::{Finding, Kind, Place, ReadError};
 
 use super::cursor::{Cursor, Stop, decode};
-use super::entry::{Detail, Entry, Skip};
+use super::entry::{Detail, Entry};
 use super::mapping::Mapping;
 use super::micro_step::{Found, MicroSteps};
 use super::rows::{EntryValues, RowBlock, UnitValues, Words};
 use super::schema::Wanted;
+use super::section::Skip;
 use super::target::{Marker, classify, classify_whole_parts, index_position, take_index};
 
 /// Turns entries into rows.
@@ -219,7 +220,11 @@ impl Entries {
 
     /// Finds the marker in `name` and writes the rest to `stem`.
     fn split(&mut self) -> Marker {
-        if self.detail.all { classify_whole_parts(&self.name, &mut self.stem) } else { classify(&self.name, &mut self.stem) }
+        if self.detail.all {
+            classify_whole_parts(&self.name, &mut self.stem)
+        } else {
+            classify(&self.name, &mut self.stem)
+        }
     }
 
     /// What was left out of the file without a word by the reference, and other varieties.
@@ -243,7 +248,8 @@ impl Entries {
             notes.push(Finding::note(Kind::Unused, path, message).at(Place::Key(first)).times(total));
         }
         if self.left.lost_markers > 0 {
-            let message = "the mapping takes forward, backward or parameters_grad out of keys, so they have no rows";
+            let message =
+                "the mapping takes forward, backward or parameters_grad out of keys, so they have no rows";
             notes.push(Finding::note(Kind::Columns, path, message).times(self.left.lost_markers));
         }
         if self.left.odd_texts > 0 {

@@ -1,127 +1,10 @@
 //! One entry of a dump: the tensors of one call, and which of them the reference takes.
 
-use crate::text::json::escape::text_of;
-
 use super::cursor::{Cursor, Stop, decode};
+use super::section::{Section, Skip};
 use super::statistic::{statistic, truth};
 use super::target::Marker;
-
-/// Where in an entry a tensor stands. The order is that of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Section {
-    /// `input_args` or `input`.
-    Input,
-    /// `input_kwargs`.
-    Kwargs,
-    /// `output`.
-    Output,
-    /// `parameters` of a forward entry.
-    Parameters,
-    /// A member of a `parameters_grad` entry.
-    Grad,
-    /// Any other member.
-    Other,
-}
-
-impl Section {
-    /// All of them, in order.
-    pub(super) const ALL: [Section; 6] =
-        [Section::Input, Section::Kwargs, Section::Output, Section::Parameters, Section::Grad, Section::Other];
-
-    /// Its name in the column `io_kind`.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Section::Input => "input",
-            Section::Kwargs => "kwargs",
-            Section::Output => "output",
-            Section::Parameters => "parameters",
-            Section::Grad => "grad",
-            Section::Other => "other",
-        }
-    }
-
-    /// What stands between the name of the module and the dot before that of the tensor in the name
-    /// of a target.
-    pub(super) fn infix(self) -> &'static str {
-        match self {
-            Section::Input => ".input",
-            Section::Kwargs => ".kwargs",
-            Section::Output => ".output",
-            Section::Parameters => ".parameters",
-            Section::Grad | Section::Other => "",
-        }
-    }
-}
-
-/// Why the reference passes over a tensor without a word; the column `reference_skip`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Skip {
-    /// `construct.json` does not list the key of the entry.
-    NotInConstruct,
-    /// The key is in no module, so it has no micro-step.
-    OutsideModules,
-    /// The key has no marker of a metric.
-    NoMetric,
-    /// A keyword argument.
-    Kwargs,
-    /// It stands in a list or object that is itself an argument or a result.
-    Nested,
-    /// A member of the entry that is not read for its metric.
-    Member,
-    /// A type of tensor that is not in the list, such as DTensor.
-    Type,
-    /// An element type that is not in the list, such as float64 or an integer.
-    Dtype,
-}
-
-impl Skip {
-    /// All of them, in order.
-    pub(super) const ALL: [Skip; 8] = [
-        Skip::NotInConstruct,
-        Skip::OutsideModules,
-        Skip::NoMetric,
-        Skip::Kwargs,
-        Skip::Nested,
-        Skip::Member,
-        Skip::Type,
-        Skip::Dtype,
-    ];
-
-    /// Its name in tables.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Skip::NotInConstruct => "not_in_construct",
-            Skip::OutsideModules => "outside_modules",
-            Skip::NoMetric => "no_metric",
-            Skip::Kwargs => "kwargs",
-            Skip::Nested => "nested",
-            Skip::Member => "member",
-            Skip::Type => "type",
-            Skip::Dtype => "dtype",
-        }
-    }
-}
-
-/// A tensor object of the entry.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tensor<'a> {
-    /// Where it stands.
-    pub(super) section: Section,
-    /// Its place or name there: a piece of [`Entry::labels`].
-    label: (u32, u32),
-    /// Why the reference does not take it.
-    pub(super) skip: Option<Skip>,
-    /// Whether it is a tensor at all; what is none keeps the place of a name.
-    found: bool,
-    /// Norm, max, min and mean.
-    pub(super) statistics: [Option<f64>; 4],
-    /// `type` as it stands between its quotes.
-    pub(super) kind: Option<&'a [u8]>,
-    /// `dtype`, likewise.
-    pub(super) dtype: Option<&'a [u8]>,
-    /// The list `shape` as it stands in the file.
-    pub(super) shape: Option<&'a [u8]>,
-}
+use super::tensor::{Field, Object, Tensor, plain};
 
 /// What of a tensor is to be read.
 #[derive(Debug, Clone, Copy)]
@@ -150,7 +33,8 @@ const MAX_DEPTH: usize = 100;
 impl<'a> Entry<'a> {
     /// Passes the value of an entry, which is an object; `marker` is that of its key.
     pub(super) fn read(c: &mut Cursor<'a>, marker: Marker, detail: Detail) -> Result<Self, Stop> {
-        let mut entry = Entry { tensors: Vec::with_capacity(8), labels: String::with_capacity(64), ..Entry::default() };
+        let mut entry =
+            Entry { tensors: Vec::with_capacity(8), labels: String::with_capacity(64), ..Entry::default() };
         c.object(|c, key| {
             if marker == Marker::ParametersGrad {
                 return entry.named_value(c, key, Section::Grad, detail);
@@ -158,7 +42,9 @@ impl<'a> Entry<'a> {
             let member = Member::of(key);
             match (marker, member) {
                 (Marker::Forward, Member::IsRecompute) => entry.recompute = truth(c)?,
-                (Marker::Forward, Member::InputArgs) => entry.list(c, "input_args", Section::Input, detail)?,
+                (Marker::Forward, Member::InputArgs) => {
+                    entry.list(c, "input_args", Section::Input, detail)?
+                }
                 (Marker::Backward, Member::Input) => entry.list(c, "input", Section::Input, detail)?,
                 (Marker::Forward | Marker::Backward, Member::Output) => {
                     entry.list(c, "output", Section::Output, detail)?;
@@ -199,7 +85,13 @@ impl<'a> Entry<'a> {
     }
 
     /// A list of arguments or results: its direct elements are what the reference reads.
-    fn list(&mut self, c: &mut Cursor<'a>, name: &'static str, section: Section, detail: Detail) -> Result<(), Stop> {
+    fn list(
+        &mut self,
+        c: &mut Cursor<'a>,
+        name: &'static str,
+        section: Section,
+        detail: Detail,
+    ) -> Result<(), Stop> {
         self.forget(section);
         self.fault = self.fault.filter(|(member, _)| *member != name);
         match c.token()? {
@@ -236,7 +128,13 @@ impl<'a> Entry<'a> {
     }
 
     /// A parameter or gradient: a tensor, or a list whose first element is one.
-    fn named_value(&mut self, c: &mut Cursor<'a>, key: &[u8], section: Section, detail: Detail) -> Result<(), Stop> {
+    fn named_value(
+        &mut self,
+        c: &mut Cursor<'a>,
+        key: &[u8],
+        section: Section,
+        detail: Detail,
+    ) -> Result<(), Stop> {
         let start = self.labels.len() as u32;
         let (name, odd) = decode(c, key)?;
         if odd.lone_surrogate {
@@ -285,13 +183,7 @@ impl<'a> Entry<'a> {
     ) -> Result<(), Stop> {
         let mark = self.tensors.len();
         let object = self.object(c, label, section, Skip::Nested, detail, 0)?;
-        let skip = if !object.kind.is_some_and(|t| is_one_of(t, &TYPES)) {
-            Some(Skip::Type)
-        } else if !object.dtype.is_some_and(|t| is_one_of(t, &DTYPES)) {
-            Some(Skip::Dtype)
-        } else {
-            None
-        };
+        let skip = object.skip();
         if skip.is_none() || (detail.all && object.looks_like_a_tensor) {
             self.tensors.truncate(mark);
             self.tensors.push(object.tensor(section, label, skip));
@@ -457,66 +349,12 @@ impl<'a> Entry<'a> {
             let labels = &self.labels;
             self.tensors.retain(|t| {
                 let text = labels.get(t.label.0 as usize..t.label.1 as usize).unwrap_or_default();
-                let inside = text.strip_prefix(label).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+                let inside =
+                    text.strip_prefix(label).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
                 t.section != section || !inside
             });
         }
     }
-}
-
-impl Tensor<'_> {
-    /// What keeps the place of a name that has no tensor.
-    fn none(section: Section, label: (u32, u32)) -> Self {
-        Tensor {
-            section,
-            label,
-            skip: None,
-            found: false,
-            statistics: [None; 4],
-            kind: None,
-            dtype: None,
-            shape: None,
-        }
-    }
-}
-
-/// The fields of an object that may be a tensor.
-#[derive(Debug, Default)]
-struct Object<'a> {
-    kind: Option<&'a [u8]>,
-    dtype: Option<&'a [u8]>,
-    shape: Option<&'a [u8]>,
-    statistics: [Option<f64>; 4],
-    /// It has a type and an element type, or a statistic.
-    looks_like_a_tensor: bool,
-}
-
-impl<'a> Object<'a> {
-    fn tensor(self, section: Section, label: (u32, u32), skip: Option<Skip>) -> Tensor<'a> {
-        Tensor {
-            section,
-            label,
-            skip,
-            found: true,
-            statistics: self.statistics,
-            kind: self.kind,
-            dtype: self.dtype,
-            shape: self.shape,
-        }
-    }
-}
-
-/// The types of tensors that the reference takes.
-const TYPES: [&str; 3] = ["torch.Tensor", "mindspore.Tensor", "mindtorch.Tensor"];
-
-/// The element types that the reference takes.
-const DTYPES: [&str; 6] =
-    ["torch.float32", "torch.bfloat16", "torch.float16", "Float32", "BFloat16", "Float16"];
-
-#[inline]
-fn is_one_of(raw: &[u8], names: &[&str]) -> bool {
-    names.iter().any(|n| n.as_bytes() == raw)
-        || (raw.contains(&b'\\') && text_of(raw).is_some_and(|(text, _)| names.contains(&text.as_ref())))
 }
 
 /// A member of an entry.
@@ -543,42 +381,6 @@ impl Member {
             _ => plain(key).map_or(Member::Unknown, |text| Member::of(text.as_bytes())),
         }
     }
-}
-
-/// A field of a tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
-    Type,
-    Dtype,
-    Shape,
-    /// With its position in [`Tensor::statistics`].
-    Statistic(usize),
-    Other,
-}
-
-impl Field {
-    #[inline]
-    fn of(key: &[u8]) -> Self {
-        match key {
-            b"type" => Field::Type,
-            b"dtype" => Field::Dtype,
-            b"shape" => Field::Shape,
-            b"Norm" => Field::Statistic(0),
-            b"Max" => Field::Statistic(1),
-            b"Min" => Field::Statistic(2),
-            b"Mean" => Field::Statistic(3),
-            _ => plain(key).map_or(Field::Other, |text| Field::of(text.as_bytes())),
-        }
-    }
-}
-
-/// The text of a key that is spelled with escapes and can be spelled without.
-#[inline]
-fn plain(key: &[u8]) -> Option<String> {
-    if !key.contains(&b'\\') {
-        return None;
-    }
-    text_of(key).map(|(text, _)| text.into_owned()).filter(|text| !text.contains('\\'))
 }
 
 /// Appends a small number, without the machinery of formatting.

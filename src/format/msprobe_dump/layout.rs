@@ -43,7 +43,11 @@ pub(super) type Plan = HashMap<String, Arc<Series>>;
 ///
 /// # Errors
 /// When a root that was named holds no dump, or globs matched places but none holds one.
-pub(super) fn discover(function: &str, roots: &[Root], micro_step: bool) -> Result<(Layout, Plan), DataError> {
+pub(super) fn discover(
+    function: &str,
+    roots: &[Root],
+    micro_step: bool,
+) -> Result<(Layout, Plan), DataError> {
     let mut layout = Layout::default();
     let mut sources: Vec<Source> = Vec::new();
     for root in roots {
@@ -181,7 +185,10 @@ fn search_root(root: &Root, findings: &mut Vec<Finding>) -> Vec<Source> {
     }
     let name = |dir: &Path| own_name(dir).unwrap_or_default();
     let (mut above, mut only) = (dir.clone(), None);
-    if is_rank_name(&name(&dir)) && dir.join(DUMP).is_file() && number_of(&name(&parent_of(&dir)), "step").is_some() {
+    if is_rank_name(&name(&dir))
+        && dir.join(DUMP).is_file()
+        && number_of(&name(&parent_of(&dir)), "step").is_some()
+    {
         above = parent_of(&parent_of(&dir));
         only = Some(dir.clone());
     } else if number_of(&name(&dir), "step").is_some() && !ranks_of(&dir, &mut vec![]).is_empty() {
@@ -254,11 +261,14 @@ impl<'a> Outer<'a> {
     }
 }
 
+/// The sources of one stage.
+type Group<'a> = Vec<(&'a Source, Outer<'a>)>;
+
 /// Gives every dump its role, step and rank.
 fn place<'a>(sources: &'a [Source], findings: &mut Vec<Finding>) -> Vec<Dump<'a>> {
     let bases: BTreeSet<&Path> = sources.iter().map(|s| s.base.as_path()).collect();
     let names = base_names(&bases);
-    let mut groups: BTreeMap<(&Path, Vec<&str>), Vec<(&Source, Outer<'_>)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&Path, Vec<&str>), Group<'_>> = BTreeMap::new();
     for source in sources {
         let outer = Outer::of(&source.outer);
         groups.entry((source.base.as_path(), outer.stage.clone())).or_default().push((source, outer));
@@ -292,7 +302,10 @@ fn place<'a>(sources: &'a [Source], findings: &mut Vec<Finding>) -> Vec<Dump<'a>
     dumps.retain(|d| {
         let new = places.insert((d.source.base.clone(), d.role.clone(), d.step, d.rank));
         if !new {
-            let message = format!("a second dump for step {} and rank {}; give only one of the two roots", d.step, d.rank);
+            let message = format!(
+                "a second dump for step {} and rank {}; give only one of the two roots",
+                d.step, d.rank
+            );
             findings.push(Finding::problem(Kind::Rank, d.rank_dir.path.join(DUMP), message));
         }
         new
@@ -322,7 +335,8 @@ fn unstable_processes(source: &Source, findings: &mut Vec<Finding>) {
     }
     for (pid, ranks) in ranks.into_iter().filter(|(_, ranks)| ranks.len() > 1) {
         let list = ranks.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-        let message = format!("process {pid} is not the same rank in all steps ({list}), as in the reference");
+        let message =
+            format!("process {pid} is not the same rank in all steps ({list}), as in the reference");
         findings.push(Finding::note(Kind::Rank, &source.dir, message));
     }
 }

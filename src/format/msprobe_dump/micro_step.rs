@@ -134,7 +134,8 @@ fn micro_of_keys(construct: &Construct) -> (Vec<Option<i64>>, Vec<(u32, &'static
         .map(|(number, parent)| match parent {
             Parent::None => {
                 let key = construct.key(number as u32);
-                let root = !key.contains(".backward") && ["Module", "Cell", "optimizer"].iter().any(|m| key.starts_with(m));
+                let root = !key.contains(".backward")
+                    && ["Module", "Cell", "optimizer"].iter().any(|m| key.starts_with(m));
                 if !root {
                     return Way::Leads(None);
                 }
@@ -164,7 +165,8 @@ fn micro_of_keys(construct: &Construct) -> (Vec<Option<i64>>, Vec<(u32, &'static
                 }
                 (Way::Unknown, _) => {
                     *way = Way::Faulty;
-                    faults.push((next, "the parent is a list or an object, expected a key, a number or null"));
+                    faults
+                        .push((next, "the parent is a list or an object, expected a key, a number or null"));
                     break Way::Faulty;
                 }
                 (Way::Open, _) => {
@@ -206,7 +208,11 @@ fn renumber(construct: &Construct, micro: &[Option<i64>]) -> Vec<u32> {
                 let after = key.get(at.end..).unwrap_or_default();
                 // One of the two dots around the index goes with it.
                 stem.push_str(before.strip_suffix('.').unwrap_or(before));
-                stem.push_str(if before.is_empty() { after.strip_prefix('.').unwrap_or(after) } else { after });
+                stem.push_str(if before.is_empty() {
+                    after.strip_prefix('.').unwrap_or(after)
+                } else {
+                    after
+                });
                 key.get(at).unwrap_or_default()
             }
         };

@@ -24,9 +24,13 @@ mod quiet;
 mod reader;
 mod rows;
 pub mod schema;
+mod section;
 mod series;
 mod statistic;
 pub mod target;
+mod tensor;
+#[cfg(test)]
+mod tests;
 mod unicode_digits;
 
 pub use dump_trend::{DumpTrend, Extent, Scope, TrendOptions};

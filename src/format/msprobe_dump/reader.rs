@@ -8,7 +8,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use hashbrown::HashSet;
 
-use crate::source::{Counter, Finding, Host, Kind, Place, ReadError, ReadRequest, Unit};
+use crate::source::{Counter, Finding, FindingLog, Host, Kind, Place, ReadError, ReadRequest, Unit};
 
 use super::construct_json::Construct;
 use super::dump_json::{Census, DataMember, DumpFile};
@@ -40,6 +40,8 @@ pub(super) struct DumpReader {
     batch_rows: usize,
     entries: Entries,
     phase: Phase,
+    /// Entries with something wrong in them, of what is not handed out yet.
+    faults: FindingLog,
     /// Added to every step, once it is known.
     offset: Option<i64>,
 }
@@ -89,6 +91,7 @@ impl DumpReader {
             batch_rows: request.batch_rows.max(1),
             entries: Entries::new(wanted, options.scope == Scope::All, mapping),
             phase: Phase::Start,
+            faults: FindingLog::default(),
             // Without micro-steps the step is that of the directory.
             offset: (!options.micro_step).then_some(source_step),
             unit: values,
@@ -125,6 +128,7 @@ impl DumpReader {
                 Phase::Streaming(mut file) => {
                     let mut batches = VecDeque::new();
                     let more = self.read_some(&mut file, None, &mut batches)?;
+                    self.report_faults()?;
                     if more.is_none() {
                         self.phase = Phase::Streaming(file);
                     } else {
@@ -140,7 +144,11 @@ impl DumpReader {
     }
 
     /// Reads a whole file before anything of it is handed out.
-    fn read_held(&mut self, mut file: DumpFile, ready: &mut VecDeque<RecordBatch>) -> Result<bool, ReadError> {
+    fn read_held(
+        &mut self,
+        mut file: DumpFile,
+        ready: &mut VecDeque<RecordBatch>,
+    ) -> Result<bool, ReadError> {
         let mut seen = HashSet::new();
         let mut held = VecDeque::new();
         let end = loop {
@@ -149,13 +157,16 @@ impl DumpReader {
             }
         };
         if matches!(end, End::Repeated) {
+            // What was said about values that others replace does not count.
             held.clear();
+            self.faults = FindingLog::default();
             self.entries.forget();
             let path = self.dump.clone().unwrap_or_default();
             let Phase::Streaming(again) = self.with_census(&path)? else { return Ok(false) };
             file = *again;
             while self.read_some(&mut file, None, &mut held)?.is_none() {}
         }
+        self.report_faults()?;
         self.conclude(&file)?;
         self.hand_out(held, ready)?;
         Ok(!ready.is_empty())
@@ -218,7 +229,7 @@ impl DumpReader {
                     {
                         return Ok(Some(End::Repeated));
                     }
-                    self.account(outcome)?;
+                    self.account(outcome);
                 }
                 Ok(None) if seen.is_some() && file.data_members() > 1 => return Ok(Some(End::Repeated)),
                 Ok(None) => end = Some(End::Complete),
@@ -235,12 +246,18 @@ impl DumpReader {
         Ok(end)
     }
 
-    fn account(&mut self, outcome: Outcome) -> Result<(), ReadError> {
+    fn account(&mut self, outcome: Outcome) {
         self.host.count(Counter::EventsRead, 1);
         self.host.count(Counter::RowsRead, outcome.rows as u64);
-        let Some((key, message)) = outcome.fault else { return Ok(()) };
-        let path = self.dump.clone().unwrap_or_default();
-        self.host.report(Finding::problem(Kind::BadValue, path, message).at(Place::Key(key)))
+        if let Some((key, message)) = outcome.fault {
+            let path = self.dump.clone().unwrap_or_default();
+            self.faults.push(Finding::problem(Kind::BadValue, path, message).at(Place::Key(key)));
+        }
+    }
+
+    /// Tells what is wrong with the entries that are about to be handed out.
+    fn report_faults(&mut self) -> Result<(), ReadError> {
+        std::mem::take(&mut self.faults).into_findings().into_iter().try_for_each(|f| self.host.report(f))
     }
 
     /// Tells what was seen in the whole file.

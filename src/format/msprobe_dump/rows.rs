@@ -13,10 +13,11 @@ use crate::source::{KeyValue, ReadError, Unit};
 use crate::text::interner::Interner;
 use crate::text::json::escape::text_of;
 
-use super::entry::{Section, Skip, Tensor};
 use super::layout::place_of;
 use super::schema::{Trend, Wanted};
+use super::section::{Section, Skip};
 use super::target::Metric;
+use super::tensor::Tensor;
 
 /// What is the same in every row of a unit.
 #[derive(Debug, Clone)]
@@ -35,12 +36,7 @@ impl UnitValues {
             Some(KeyValue::Text(role)) => Some(role.clone()),
             _ => None,
         };
-        Self {
-            role,
-            rank,
-            source_step,
-            source_path: unit.source_path.clone(),
-        }
+        Self { role, rank, source_step, source_path: unit.source_path.clone() }
     }
 
     /// The number of the step directory.
@@ -162,8 +158,10 @@ impl RowBlock {
             if wanted.has(Trend::TargetMicroStep) {
                 self.index.push(entry.index);
             }
-            for ((column, builder), value) in
-                [Trend::Norm, Trend::Max, Trend::Min, Trend::Mean].into_iter().zip(&mut self.statistics).zip(tensor.statistics)
+            for ((column, builder), value) in [Trend::Norm, Trend::Max, Trend::Min, Trend::Mean]
+                .into_iter()
+                .zip(&mut self.statistics)
+                .zip(tensor.statistics)
             {
                 if wanted.has(column) {
                     builder.append_option(value);
@@ -250,7 +248,8 @@ impl RowBlock {
                     take(&keys, &UInt32Array::from(std::mem::take(&mut self.key)), None)?
                 }
                 Trend::MetricName => {
-                    let names = Metric::ALL.iter().map(|m| Some(m.name())).chain([None]).collect::<StringViewArray>();
+                    let names =
+                        Metric::ALL.iter().map(|m| Some(m.name())).chain([None]).collect::<StringViewArray>();
                     take(&names, &UInt32Array::from(std::mem::take(&mut self.metric)), None)?
                 }
                 Trend::IoKind => {
@@ -279,7 +278,11 @@ fn repeat(value: Option<&str>, rows: usize) -> Result<ArrayRef, ReadError> {
 }
 
 /// Texts by their numbers in a set of texts as they are written.
-fn pick(set: &Interner, numbers: &mut Vec<Option<u32>>, text: fn(&str) -> String) -> Result<ArrayRef, ReadError> {
+fn pick(
+    set: &Interner,
+    numbers: &mut Vec<Option<u32>>,
+    text: fn(&str) -> String,
+) -> Result<ArrayRef, ReadError> {
     let texts = StringViewArray::from_iter_values(set.iter().map(text));
     Ok(take(&texts, &UInt32Array::from(std::mem::take(numbers)), None)?)
 }
@@ -296,14 +299,20 @@ fn shape_on_one_line(raw: &str) -> String {
 }
 
 /// Adds the offset of a unit to its steps.
-pub(super) fn shift_steps(batch: RecordBatch, projection: &[usize], offset: i64) -> Result<RecordBatch, ReadError> {
+pub(super) fn shift_steps(
+    batch: RecordBatch,
+    projection: &[usize],
+    offset: i64,
+) -> Result<RecordBatch, ReadError> {
     if offset == 0 || !projection.contains(&Trend::Step.index()) {
         return Ok(batch);
     }
     let (schema, mut columns, rows) = batch.into_parts();
-    for (column, _) in columns.iter_mut().zip(projection).filter(|(_, index)| **index == Trend::Step.index()) {
+    for (column, _) in columns.iter_mut().zip(projection).filter(|(_, index)| **index == Trend::Step.index())
+    {
         if let Some(steps) = column.as_any().downcast_ref::<Int64Array>() {
-            *column = Arc::new(steps.iter().flatten().map(|s| s.saturating_add(offset)).collect::<Int64Array>());
+            *column =
+                Arc::new(steps.iter().flatten().map(|s| s.saturating_add(offset)).collect::<Int64Array>());
         }
     }
     let options = RecordBatchOptions::new().with_row_count(Some(rows));

@@ -53,7 +53,11 @@ fn of_word(kind: Kind, raw: &[u8]) -> Option<f64> {
 fn number_in_text(text: &str) -> Option<f64> {
     // To Python the four separators are white space, too.
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c));
-    if trimmed.is_ascii() { decimal::float(trimmed.as_bytes()) } else { decimal::float(with_ascii_digits(trimmed).as_bytes()) }
+    if trimmed.is_ascii() {
+        decimal::float(trimmed.as_bytes())
+    } else {
+        decimal::float(with_ascii_digits(trimmed).as_bytes())
+    }
 }
 
 /// Passes a value; tells whether Python takes it as true.

@@ -18,7 +18,8 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, in the order of their numbers in a trend database, which start at 1.
-    pub const ALL: [Metric; 4] = [Metric::Forward, Metric::Backward, Metric::Recompute, Metric::ParametersGrad];
+    pub const ALL: [Metric; 4] =
+        [Metric::Forward, Metric::Backward, Metric::Recompute, Metric::ParametersGrad];
 
     /// Its name in tables.
     pub fn name(self) -> &'static str {
@@ -206,14 +207,22 @@ mod tests {
     #[test]
     fn the_reference_cuts_markers_out_of_module_names() {
         let (_, cut, _, whole) = both("Module.net.forward_img.Linear.forward.0");
-        assert_eq!((cut.as_str(), whole.as_str()), ("Module.net_img.Linear.0", "Module.net.forward_img.Linear.0"));
+        assert_eq!(
+            (cut.as_str(), whole.as_str()),
+            ("Module.net_img.Linear.0", "Module.net.forward_img.Linear.0")
+        );
         let (first, _, second, whole) = both("Module.forward.x.A.backward.0");
-        assert_eq!((first, second, whole.as_str()), (Marker::Forward, Marker::Backward, "Module.forward.x.A.0"));
+        assert_eq!(
+            (first, second, whole.as_str()),
+            (Marker::Forward, Marker::Backward, "Module.forward.x.A.0")
+        );
     }
 
     #[test]
     fn indices_are_taken_off() {
-        for (name, rest, index) in [("a.b.3", "a.b", Some(3)), ("a.b", "a.b", Some(0)), ("a.007", "a", Some(7)), ("5", "", Some(5))] {
+        for (name, rest, index) in
+            [("a.b.3", "a.b", Some(3)), ("a.b", "a.b", Some(0)), ("a.007", "a", Some(7)), ("5", "", Some(5))]
+        {
             let mut text = name.to_owned();
             assert_eq!((take_index(&mut text), text.as_str()), (index, rest), "{name}");
         }

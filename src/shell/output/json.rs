@@ -115,7 +115,7 @@ impl EncoderFactory for Encoders {
     ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
         let encoder: Box<dyn Encoder + 'a> = match array.data_type() {
             DataType::Float64 => floats(array.as_primitive::<Float64Type>(), |v, out| {
-                number(v.into(), format_args!("{v:?}"), out);
+                number(v, format_args!("{v:?}"), out);
             }),
             DataType::Float32 => floats(array.as_primitive::<Float32Type>(), |v, out| {
                 number(v.into(), format_args!("{v:?}"), out);

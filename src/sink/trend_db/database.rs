@@ -109,7 +109,7 @@ impl TrendDatabase {
             seen: None,
             summary: Summary::default(),
             insert_row: BulkInsert::new("INSERT OR IGNORE INTO trend_data", ROWS_PER_INSERT),
-            insert_target: BulkInsert::new("INSERT INTO monitoring_targets", ROWS_PER_INSERT),
+            insert_target: BulkInsert::new("INSERT OR FAIL INTO monitoring_targets", ROWS_PER_INSERT),
         })
     }
 
@@ -220,8 +220,8 @@ impl TrendDatabase {
 
     fn write_end(&mut self, extent: Extent, indexes: bool) -> rusqlite::Result<()> {
         let db = &self.db;
-        let insert_tag = BulkInsert::<4>::new("INSERT INTO monitoring_tags", ROWS_PER_INSERT);
-        let insert_pair = BulkInsert::<2>::new("INSERT INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
+        let insert_tag = BulkInsert::<4>::new("INSERT OR FAIL INTO monitoring_tags", ROWS_PER_INSERT);
+        let insert_pair = BulkInsert::<2>::new("INSERT OR FAIL INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
         let mut last_tag = 0;
         for metric in self.targets.metrics() {
             let mut tags = Tags::default();
@@ -231,13 +231,17 @@ impl TrendDatabase {
             let numbered = || (first..).zip(&tags);
             let rows: Vec<_> = numbered()
                 .map(|(id, (name, category, _))| {
-                    [Cell::Int(id), Cell::Text(name), Cell::Text(category.name()), Cell::Int(metric_id(*metric))]
+                    [
+                        Cell::Int(id),
+                        Cell::Text(name),
+                        Cell::Text(category.name()),
+                        Cell::Int(metric_id(*metric)),
+                    ]
                 })
                 .collect();
             insert_tag.run(db, rows.into_iter())?;
-            let mut pairs: Vec<(i64, i64)> =
+            let pairs: Vec<(i64, i64)> =
                 numbered().flat_map(|(id, (_, _, targets))| targets.iter().map(move |t| (id, *t))).collect();
-            pairs.sort_unstable();
             insert_pair.run(db, pairs.iter().map(|(tag, target)| [Cell::Int(*tag), Cell::Int(*target)]))?;
             last_tag += tags.len() as i64;
         }
@@ -261,4 +265,45 @@ impl TrendDatabase {
 /// Number of a metric in the database.
 fn metric_id(metric: Metric) -> i64 {
     metric.index() as i64 + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(step: i64, metric: Metric, target: &'static str, max: f64) -> TrendRow<'static> {
+        let statistics = [None, Some(max), Some(f64::NAN), Some(-0.5)];
+        TrendRow { rank: 3, step, metric, target, vpp_stage: 0, micro_step: 0, statistics }
+    }
+
+    #[test]
+    fn a_database_is_there_when_it_is_complete() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("x.trend.db");
+        std::fs::write(&path, "old").expect("written");
+        let mut dropped = TrendDatabase::create(&path).expect("created");
+        dropped.push(&row(0, Metric::Forward, "Module.a.input.0", 1.0));
+        drop(dropped);
+        assert_eq!(std::fs::read_to_string(&path).expect("readable"), "old");
+
+        let mut database = TrendDatabase::create(&path).expect("created");
+        database.push(&row(5, Metric::Backward, "Module.a.input.0", f64::INFINITY));
+        database.push(&row(5, Metric::Forward, "Module.a.input.0", -2e9));
+        database.push(&row(5, Metric::Forward, "Module.a.input.0", 7.0));
+        database.end_file().expect("stored");
+        let summary = database.finish(None, true).expect("complete");
+        let expected = Summary { rows: 2, repeated: 1, targets: 1, clipped: 1, infinite: 1, nan: 3 };
+        assert_eq!(summary, expected);
+
+        let db = Connection::open(&path).expect("a database");
+        let one = |sql: &str| db.query_row(sql, [], |r| r.get::<_, String>(0)).expect("one row");
+        assert_eq!(
+            one("SELECT group_concat(max || ' ' || coalesce(min, 'NULL')) FROM trend_data"),
+            "-1000000000.0 NULL,1000000001.0 NULL"
+        );
+        assert_eq!(one("SELECT max_rank || ' ' || min_step || ' ' || max_step FROM global_stats"), "3 5 5");
+        assert_eq!(one("SELECT seq || '' FROM sqlite_sequence WHERE name = 'monitoring_targets'"), "2");
+        assert_eq!(one("PRAGMA integrity_check"), "ok");
+        assert_eq!(std::fs::read_dir(dir.path()).expect("listed").count(), 1);
+    }
 }

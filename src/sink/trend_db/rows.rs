@@ -51,7 +51,11 @@ impl TrendRows {
                 "a trend database needs the columns {} and at least one of {}, but {} missing",
                 NEEDED.join(", "),
                 STATISTICS.join(", "),
-                if missing.is_empty() { "all of the latter are".to_owned() } else { format!("{}: are", missing.join(", ")) },
+                if missing.is_empty() {
+                    "all of the latter are".to_owned()
+                } else {
+                    format!("{}: are", missing.join(", "))
+                },
             ));
         }
         Ok(Self {

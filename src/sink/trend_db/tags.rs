@@ -62,8 +62,10 @@ impl Tags {
         }
     }
 
-    /// All tags, sorted by name and category, with their targets.
-    pub(super) fn sorted(&self) -> Vec<(&str, Category, &[i64])> {
+    /// All tags, sorted by name and category, with their targets in order.
+    pub(super) fn sorted(&mut self) -> Vec<(&str, Category, &[i64])> {
+        // Most are sorted: targets come in the order in which they got their numbers.
+        self.targets.iter_mut().flatten().for_each(|list| list.sort());
         let mut all = Vec::new();
         for ((category, names), targets) in Category::ALL.into_iter().zip(&self.names).zip(&self.targets) {
             all.extend(names.iter().zip(targets).map(|(name, list)| (name, category, list.as_slice())));
@@ -74,52 +76,68 @@ impl Tags {
 }
 
 /// Calls `tag` with each tag of a target of this name, some of them perhaps twice.
-///
-/// A tag is always a piece of the name as it stands, except where `Module` or `Cell` are left out.
 fn tags_of(name: &str, mut tag: impl FnMut(Category, &str)) {
-    let parts: Vec<&str> = name.split('.').collect();
-    let Some((body_and_marks, last_two)) = parts.split_last_chunk::<2>() else { return };
-    if body_and_marks.is_empty() {
-        return;
+    // The last two parts say what the tensor is; `split` is the dot in front of them.
+    let Some(split) = name.rfind('.').and_then(|last| name.get(..last)?.rfind('.')) else { return };
+    let (front, last_two) =
+        (name.get(..split).unwrap_or_default(), name.get(split + 1..).unwrap_or_default());
+    let is_mark = |part: &str| matches!(part, "Module" | "Cell");
+    let mut in_module = false;
+    let mut parameters = last_two.split('.').any(|part| part == "parameters");
+    for part in front.split('.') {
+        in_module |= is_mark(part);
+        parameters |= part == "parameters";
     }
-    let is_mark = |part: &&str| matches!(*part, "Module" | "Cell");
-    let body: Vec<&str> = body_and_marks.iter().copied().filter(|part| !is_mark(part)).collect();
-    if body.is_empty() {
-        return;
-    }
-    tag(Category::Index, &last_two.join("."));
-    if parts.contains(&"parameters") {
+    // In nearly all names the only mark is the first part, and then the body is a piece of the name.
+    let rest = front.split_once('.').filter(|(first, rest)| is_mark(first) && !rest.split('.').any(is_mark));
+    let joined;
+    let body = match rest {
+        Some((_, rest)) => rest,
+        None if !in_module => front,
+        None => {
+            let parts: Vec<&str> = front.split('.').filter(|part| !is_mark(part)).collect();
+            if parts.is_empty() {
+                return;
+            }
+            joined = parts.join(".");
+            joined.as_str()
+        }
+    };
+    tag(Category::Index, last_two);
+    if parameters {
         tag(Category::Default, "parameters");
     }
-    let mut in_module = false;
-    for mark in body_and_marks.iter().filter(|part| is_mark(part)) {
-        in_module = true;
-        tag(Category::Default, mark);
-    }
     if !in_module {
-        tag(Category::Function, &body.join("."));
+        tag(Category::Function, body);
         return;
     }
-    // Where the stretch begins that no layer has taken yet.
-    let mut from = 0;
-    for (at, part) in body.iter().enumerate() {
-        if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
-            continue;
-        }
-        if at > from
-            && let Some(layer) = body.get(at - 1)
-        {
-            tag(Category::Layer, &format!("{layer}.{part}"));
-            let before = body.get(from..at - 1).unwrap_or_default().join(".");
-            if !before.is_empty() {
-                tag(Category::Module, &before);
+    front.split('.').filter(|part| is_mark(part)).for_each(|mark| tag(Category::Default, mark));
+    layers_of(body, tag);
+}
+
+/// The tags of the name of a module: numbered parts, and what lies between them.
+fn layers_of(body: &str, mut tag: impl FnMut(Category, &str)) {
+    // Where the stretch begins that no number has ended yet, and where the part before begins.
+    let (mut from, mut before, mut at) = (0, None::<usize>, 0);
+    for part in body.split('.') {
+        let end = at + part.len();
+        if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) {
+            if let Some(before) = before {
+                tag(Category::Layer, body.get(before..end).unwrap_or_default());
+                let stretch = body.get(from..before.saturating_sub(1).max(from)).unwrap_or_default();
+                if !stretch.is_empty() {
+                    tag(Category::Module, stretch);
+                }
             }
+            (from, before) = (end + 1, None);
+        } else {
+            before = Some(at);
         }
-        from = at + 1;
+        at = end + 1;
     }
-    let rest = body.get(from..).unwrap_or_default().join(".");
+    let rest = body.get(from..).unwrap_or_default();
     if !rest.is_empty() {
-        tag(Category::Module, &rest);
+        tag(Category::Module, rest);
     }
 }
 

@@ -48,7 +48,9 @@ impl Targets {
         let found = self.table.find(hash, |&(h, at)| {
             h == hash
                 && targets.get(at as usize).is_some_and(|t| {
-                    t.micro_step == micro_step && t.vpp_stage == vpp_stage && names.get(t.start..t.end) == Some(name)
+                    t.micro_step == micro_step
+                        && t.vpp_stage == vpp_stage
+                        && names.get(t.start..t.end) == Some(name)
                 })
         });
         let at = match found {
@@ -57,7 +59,8 @@ impl Targets {
                 let at = self.targets.len() as u32;
                 let start = self.names.len();
                 self.names.push_str(name);
-                let target = Target { start, end: self.names.len(), vpp_stage, micro_step, id: 0, metrics: 0 };
+                let target =
+                    Target { start, end: self.names.len(), vpp_stage, micro_step, id: 0, metrics: 0 };
                 self.targets.push(target);
                 self.table.insert_unique(hash, (hash, at), |&(h, _)| h);
                 at

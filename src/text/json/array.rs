@@ -7,9 +7,10 @@
 
 use std::marker::PhantomData;
 
-use super::blocks::{BLOCK, Block, Masks, StringState};
+use super::blocks::{Masks, StringState};
 use super::gap::{After, Gap};
 use super::window::LOOKAHEAD;
+use crate::text::blocks::{BLOCK, Block};
 
 /// The beginnings of strings that make an element worth parsing.
 pub trait Needles {

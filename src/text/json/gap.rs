@@ -159,8 +159,8 @@ impl Gap {
 
 #[cfg(test)]
 mod tests {
+    use crate::text::blocks::{Block, equal};
     use crate::text::json::array::{ArrayScanner, Needles, Progress, Unclosed};
-    use crate::text::json::blocks::{Block, equal};
     use crate::text::json::window::{LOOKAHEAD, Window};
 
     use super::*;

@@ -8,7 +8,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`blocks`] | 64 bytes as bit masks: quotes, brackets, what lies inside of strings |
-//! | [`array`] | the elements of a top-level array, from a stream |
+//! | [`mod@array`] | the elements of a top-level array, from a stream |
 //! | [`gap`] | what stands between the elements |
 //! | [`outer`] | what stands around the array: byte-order mark, object form, the end of the file |
 //! | [`window`] | the part of a stream that is in memory |

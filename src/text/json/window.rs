@@ -1,6 +1,6 @@
 //! The part of a stream that is in memory.
 
-use super::blocks::BLOCK;
+use crate::text::blocks::BLOCK;
 
 /// How many bytes behind a block the scanner may look at.
 pub const LOOKAHEAD: usize = 16;

@@ -30,8 +30,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use crate::source::{Counter, Host, InputFile, ReadError};
+use crate::text::blocks::{Block, equal, equal_folded, holds};
 use crate::text::json::array::Needles;
-use crate::text::json::blocks::{Block, equal, equal_folded, holds};
 use crate::text::json::gap::After;
 use crate::text::json::outer::{Form, Outer, Stop};
 use crate::text::json::window::{LOOKAHEAD, Window};
@@ -171,6 +171,9 @@ impl Job<'_> {
         };
         if opening.mark {
             merger.notes().mark();
+        }
+        if opening.form == Form::Member {
+            merger.notes().object();
         }
         if !gzip && self.threads > 1 && file.len() >= self.sizes.split_from {
             let start = window.offset();

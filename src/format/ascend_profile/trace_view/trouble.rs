@@ -122,6 +122,7 @@ impl Tally {
 #[derive(Debug, Default, Clone)]
 pub(super) struct Notes {
     mark: Tally,
+    object: Tally,
     control: Tally,
     not_utf8: Tally,
     lone_surrogate: Tally,
@@ -134,6 +135,11 @@ impl Notes {
     /// The file begins with a byte-order mark.
     pub(super) fn mark(&mut self) {
         self.mark.add(0, 1);
+    }
+
+    /// The trace is an object that holds the events.
+    pub(super) fn object(&mut self) {
+        self.object.add(0, 1);
     }
 
     /// A string of an event that is kept.
@@ -171,6 +177,7 @@ impl Notes {
     pub(super) fn merge(&mut self, other: &Notes) {
         for (mine, theirs) in [
             (&mut self.mark, other.mark),
+            (&mut self.object, other.object),
             (&mut self.control, other.control),
             (&mut self.not_utf8, other.not_utf8),
             (&mut self.lone_surrogate, other.lone_surrogate),
@@ -188,6 +195,7 @@ impl Notes {
     pub(super) fn findings<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = Finding> + 'a {
         [
             (self.mark, Kind::Encoding, "the file begins with a UTF-8 byte-order mark"),
+            (self.object, Kind::BadStructure, "the trace is an object; its traceEvents are read"),
             (self.control, Kind::Encoding, "a string holds a raw control character, expected an escape"),
             (self.not_utf8, Kind::Encoding, "a string is not UTF-8; the bad bytes are shown as U+FFFD"),
             (
