@@ -165,35 +165,29 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Findings of one unit, merged: what is said again of the same file is counted, not repeated.
+/// Findings of one unit, merged: what happens again in the same file is counted, not repeated.
 ///
-/// Of each degree and kind a file has at most [`FindingLog::SPELLED_OUT`] different findings; what
-/// comes after them is counted with the last one. So the size is bounded, however bad the input is.
+/// Of each kind of problem a file has one, the first in the file: how many are told apart must not
+/// depend on how the file was cut for reading. Notes are constant texts and are kept apart by them.
 #[derive(Debug, Clone, Default)]
 pub struct FindingLog {
     findings: Vec<Finding>,
 }
 
 impl FindingLog {
-    /// How many different findings of a kind are kept for a file.
-    pub const SPELLED_OUT: usize = 8;
-
     /// Adds a finding, or counts it with one that is there.
     pub fn push(&mut self, finding: Finding) {
-        let alike =
-            |f: &Finding| f.degree == finding.degree && f.kind == finding.kind && f.file == finding.file;
-        let alikes = || self.findings.iter().enumerate().filter(|(_, f)| alike(f));
-        let same = alikes().find(|(_, f)| f.message == finding.message).map(|(at, _)| at);
-        let full = alikes().count() >= Self::SPELLED_OUT;
-        let at = same.or_else(|| alikes().next_back().map(|(at, _)| at).filter(|_| full));
-        match at.and_then(|at| self.findings.get_mut(at)) {
-            Some(old) => {
-                old.count = old.count.saturating_add(finding.count);
-                // Readers that work in parallel may report a later place first.
-                if old.message == finding.message && finding.place < old.place {
-                    old.place = finding.place;
-                }
+        let same = |f: &&mut Finding| {
+            let alike = f.degree == finding.degree && f.kind == finding.kind && f.file == finding.file;
+            alike && (finding.is_problem() || f.message == finding.message)
+        };
+        match self.findings.iter_mut().find(same) {
+            // Readers that work in parallel may report a later place first.
+            Some(old) if finding.place < old.place => {
+                let count = old.count.saturating_add(finding.count);
+                *old = finding.times(count);
             }
+            Some(old) => old.count = old.count.saturating_add(finding.count),
             None => self.findings.push(finding),
         }
     }
@@ -269,24 +263,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_again_is_counted_and_keeps_the_first_place() {
+    fn repeated_findings_are_counted_and_keep_the_first_place() {
         let mut log = FindingLog::default();
-        let f =
-            |message: &str, line| Finding::problem(Kind::BadValue, "a.csv", message).at(Place::Line(line));
-        log.push(f("x", 7));
-        log.push(f("x", 3));
-        log.push(f("y", 9));
-        let texts: Vec<String> = log.findings().iter().map(Finding::to_string).collect();
-        assert_eq!(texts, ["a.csv, line 3: x (and 1 more like it)", "a.csv, line 9: y"]);
-    }
-
-    #[test]
-    fn the_log_stays_small() {
-        let mut log = FindingLog::default();
-        for line in 0..1000 {
-            log.push(Finding::problem(Kind::BadValue, "a.csv", format!("{line}")).at(Place::Line(line)));
+        let at = |finding: Finding, line| finding.at(Place::Line(line));
+        for line in [7, 3, 9] {
+            log.push(at(Finding::problem(Kind::BadValue, "a.csv", format!("bad {line}")), line));
         }
-        assert_eq!(log.findings().len(), FindingLog::SPELLED_OUT);
-        assert_eq!(log.findings().iter().map(|f| f.count).sum::<u64>(), 1000);
+        for (text, line) in [("x", 5), ("y", 6), ("x", 8)] {
+            log.push(at(Finding::note(Kind::BadValue, "a.csv", text), line));
+        }
+        let texts: Vec<String> = log.findings().iter().map(Finding::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "a.csv, line 3: bad 3 (and 2 more like it)",
+                "a.csv, line 5: x (and 1 more like it)",
+                "a.csv, line 6: y"
+            ]
+        );
     }
 }

@@ -33,6 +33,8 @@ pub struct CsvBlock {
     pub first_line: u64,
     /// Whether the file ends with this block.
     pub last: bool,
+    /// Whether its end was guessed for a stray quote in its first record.
+    stray: bool,
 }
 
 impl CsvBlock {
@@ -52,6 +54,9 @@ pub struct CsvBlocks {
     rest: Vec<u8>,
     rest_line: u64,
     block_bytes: usize,
+    /// A stray quote was met in the record that the next block starts with, so that ends of records
+    /// in that block are preceded by an odd number of quotes.
+    stray: bool,
     done: bool,
 }
 
@@ -64,6 +69,7 @@ impl CsvBlocks {
             rest: Vec::new(),
             rest_line: 1,
             block_bytes: block_bytes.max(1),
+            stray: false,
             done: false,
         }
     }
@@ -95,7 +101,7 @@ impl CsvBlocks {
                 self.done = true;
                 break bytes.len();
             }
-            if let Some(end) = boundary(&bytes, bytes.len() >= 4 * self.block_bytes) {
+            if let Some(end) = boundary(&bytes, self.stray, bytes.len() >= 4 * self.block_bytes) {
                 break end;
             }
             if bytes.len() > MAX_RECORD_BYTES {
@@ -105,12 +111,13 @@ impl CsvBlocks {
             }
             grow = bytes.len();
         };
+        let stray = std::mem::take(&mut self.stray);
         self.rest = bytes.split_off(end);
         self.rest_line = first_line + count_lines(&bytes);
         if bytes.is_empty() && self.done {
             return Ok(None);
         }
-        Ok(Some(CsvBlock { bytes, offset, first_line, last: self.done }))
+        Ok(Some(CsvBlock { bytes, offset, first_line, last: self.done, stray }))
     }
 
     /// Takes back everything from `position` in `block` on, because a record is open there at the
@@ -131,16 +138,21 @@ impl CsvBlocks {
         self.read_to = block.offset + position as u64;
         self.rest = Vec::new();
         self.rest_line = block.line_at(position);
-        self.block_bytes = self.block_bytes.max(2 * open);
+        if position == 0 {
+            // The guess was wrong from the first record on: turn it around, and look further.
+            self.stray = !block.stray;
+            self.block_bytes = self.block_bytes.max(open).saturating_mul(2);
+        }
         self.done = false;
         Ok(())
     }
 }
 
 /// Where the last complete record of `bytes` ends: after a line break that is preceded by an even
-/// number of quotes. With `any`, after the last line break if there is no such one.
-fn boundary(bytes: &[u8], any: bool) -> Option<usize> {
-    let mut even = memchr_iter(b'"', bytes).count().is_multiple_of(2);
+/// number of quotes, not counting a stray one. With `any`, after the last line break if there is no
+/// such one.
+fn boundary(bytes: &[u8], stray: bool, any: bool) -> Option<usize> {
+    let mut even = memchr_iter(b'"', bytes).count().is_multiple_of(2) != stray;
     let mut end = bytes.len();
     loop {
         let head = bytes.get(..end)?;

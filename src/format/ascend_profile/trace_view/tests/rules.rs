@@ -116,7 +116,7 @@ fn the_object_form_is_read_whatever_stands_around() {
         let text = format!(" {{{head} \"traceEvents\" : [{}, {}]{tail}}}\n", op("a", "1"), op("b", "2"));
         let seen = read(&text);
         assert_eq!(seen.ops.len(), 2, "{text}");
-        assert_eq!(seen.findings, [], "{text}");
+        assert_eq!(seen.problem_count(), 0, "{text}");
     }
 }
 
@@ -158,7 +158,9 @@ fn a_trace_without_stacks_says_what_to_do() {
         ["[]", " [ ] ", r#"[{"cat": "cpu_op", "name": "a", "ts": 1, "args": {}}]"#, "{\"traceEvents\": []}"]
     {
         let seen = read(text);
-        assert_eq!(seen.findings.len(), 1, "{text}: {:?}", seen.findings);
+        // The object form is a note of its own.
+        let notes = 1 + usize::from(text.starts_with('{'));
+        assert_eq!(seen.findings.len(), notes, "{text}: {:?}", seen.findings);
         assert!(seen.tells(
             Degree::Note,
             "no cpu_op with a call stack in trace_view.json: record with with_stack=True"
