@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`session`] | registers everything; what an embedder calls |
 //! | [`library`] | SQL files that are table functions with named parameters |
+//! | [`sink`] | where results are written as other files |
 //! | [`table`] | table functions and providers: from a call to a scan |
 //! | [`scan`] | the one execution plan: partitions, pruning, order, limits, memory, metrics |
 //! | [`mod@format`] | the formats, one folder each: from a path to units, from a unit to record batches |
@@ -20,6 +21,7 @@ pub mod format;
 pub mod library;
 pub mod scan;
 pub mod session;
+pub mod sink;
 pub mod source;
 pub mod table;
 pub mod text;

@@ -1,3 +1,4 @@
 //! The diagnostic formats, one folder each. They know Arrow, but not DataFusion.
 
 pub mod ascend_profile;
+pub mod msprobe_dump;
