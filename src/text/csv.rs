@@ -93,11 +93,14 @@ impl CsvBlocks {
         let mut grow = self.block_bytes;
         let end = loop {
             let start = bytes.len();
-            bytes.resize(start + grow, 0);
+            // Room for what is left and one byte more, so that the end is seen; a file may also grow.
+            let left = self.file.len().saturating_sub(self.read_to).saturating_add(1);
+            let room = usize::try_from(left).map_or(grow, |left| left.min(grow));
+            bytes.resize(start + room, 0);
             let n = self.file.read_at(bytes.get_mut(start..).unwrap_or_default(), self.read_to)?;
             bytes.truncate(start + n);
             self.read_to += n as u64;
-            if n < grow {
+            if n < room {
                 self.done = true;
                 break bytes.len();
             }
