@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use datafusion::common::{DataFusionError, Result, internal_err, plan_err};
 use datafusion::logical_expr::planner::{
@@ -24,15 +25,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use include_dir::{Dir, include_dir};
 
-/// The files, by area. A test compares the list with the directory.
-const FILES: &[(&str, &str)] = &[
-    ("memory/memory_at.sql", include_str!("../sql/memory/memory_at.sql")),
-    ("memory/memory_at_peak.sql", include_str!("../sql/memory/memory_at_peak.sql")),
-    ("memory/memory_gap.sql", include_str!("../sql/memory/memory_gap.sql")),
-    ("memory/memory_never_released.sql", include_str!("../sql/memory/memory_never_released.sql")),
-    ("memory/memory_peaks.sql", include_str!("../sql/memory/memory_peaks.sql")),
-];
+/// The folder `sql/`: what is in it when the program is built.
+static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/sql");
+
+/// The folder of statements that are run as they are, with `-f`.
+const SCRIPTS: &str = "scripts";
 
 /// A table function that is a query.
 #[derive(Debug, Clone)]
@@ -157,7 +156,30 @@ fn sql_error(error: ParserError) -> DataFusionError {
 /// # Errors
 /// When a shipped file is malformed, which a test rules out.
 pub fn functions() -> Result<Vec<LibraryFunction>> {
-    FILES.iter().map(|(_, text)| LibraryFunction::parse(text)).collect()
+    let mut functions = Vec::new();
+    for (path, text) in files() {
+        if !path.starts_with(SCRIPTS) {
+            let function = LibraryFunction::parse(text)?;
+            if path.file_stem().is_none_or(|stem| stem != function.name()) {
+                return internal_err!("library file {} holds {}", path.display(), function.name());
+            }
+            functions.push(function);
+        }
+    }
+    functions.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(functions)
+}
+
+/// Paths below `sql/` and contents of all SQL files.
+fn files() -> Vec<(&'static Path, &'static str)> {
+    fn visit(dir: &'static Dir<'static>, found: &mut Vec<(&'static Path, &'static str)>) {
+        let sql = dir.files().filter(|f| f.path().extension().is_some_and(|e| e == "sql"));
+        found.extend(sql.filter_map(|f| Some((f.path(), f.contents_utf8()?))));
+        dir.dirs().for_each(|d| visit(d, found));
+    }
+    let mut found = Vec::new();
+    visit(&FILES, &mut found);
+    found
 }
 
 /// Plans calls of library functions.
@@ -205,17 +227,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_registered_under_its_own_name() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
-        let mut on_disk: Vec<String> = glob::glob(&format!("{}/**/*.sql", root.display()))
-            .unwrap()
-            .map(|p| p.unwrap().strip_prefix(&root).unwrap().display().to_string())
-            .collect();
-        on_disk.sort();
-        assert_eq!(on_disk, FILES.iter().map(|(path, _)| *path).collect::<Vec<_>>());
-        for ((path, _), function) in FILES.iter().zip(functions().unwrap()) {
-            assert!(path.ends_with(&format!("/{}.sql", function.name())), "{path} holds {}", function.name());
-            assert!(!function.purpose().is_empty(), "{path} does not say what it answers");
+    fn every_file_says_what_it_answers() {
+        let functions = functions().unwrap();
+        assert!(functions.len() > 4);
+        for function in functions {
+            assert!(!function.purpose().is_empty(), "{} does not say what it answers", function.name());
         }
     }
 }

@@ -8,6 +8,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::library::{self, LibraryPlanner};
+use crate::sink::{ExportFormatFactory, all_exports};
 use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_functions};
 
 /// The configuration that suits these tables: information schema on, and no round-robin
@@ -52,6 +53,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
         for function in functions {
             let factory = Arc::new(ExternalTables::new(*function));
             state.table_factories_mut().insert(function.name.to_ascii_uppercase(), factory);
+        }
+        for export in all_exports() {
+            state.register_file_format(Arc::new(ExportFormatFactory::new(export)), true)?;
         }
     }
     context.register_relation_planner(Arc::new(NamedArguments::new(

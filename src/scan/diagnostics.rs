@@ -80,10 +80,19 @@ impl Diagnostics {
     }
 }
 
-/// Keys of ours from keys of a format: those that have the same name.
+/// Whether a key of a format means the same as one of ours.
+fn same_key(ours: &KeyColumn, theirs: &KeyColumn) -> bool {
+    match ours.name {
+        "rank_id" => matches!(theirs.name, "rank_id" | "rank"),
+        "step" => matches!(theirs.name, "step" | "source_step"),
+        name => name == theirs.name,
+    }
+}
+
+/// Keys of ours from keys of a format.
 fn outer_keys(format: &dyn Format, unit: &Unit) -> Vec<KeyValue> {
     let of = |key: &KeyColumn| {
-        let at = format.key_columns().iter().position(|k| k.name == key.name);
+        let at = format.key_columns().iter().position(|k| same_key(key, k));
         at.and_then(|at| unit.keys.get(at).cloned()).unwrap_or(KeyValue::Null)
     };
     std::iter::once(KeyValue::Text(format.name().to_owned())).chain(KEYS.iter().skip(1).map(of)).collect()
@@ -92,7 +101,7 @@ fn outer_keys(format: &dyn Format, unit: &Unit) -> Vec<KeyValue> {
 /// Keys of a format from ours.
 fn inner_keys(format: &dyn Format, unit: &Unit) -> Vec<KeyValue> {
     let of = |key: &KeyColumn| {
-        let at = KEYS.iter().position(|k| k.name == key.name);
+        let at = KEYS.iter().position(|k| same_key(k, key));
         at.and_then(|at| unit.keys.get(at).cloned()).unwrap_or(KeyValue::Null)
     };
     format.key_columns().iter().map(of).collect()

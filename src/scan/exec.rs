@@ -1,13 +1,14 @@
 //! The leaf of every plan over our tables.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err, project_schema};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, EvaluationType, SchedulingType,
@@ -15,6 +16,7 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
 };
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
@@ -22,7 +24,7 @@ use datafusion::physical_plan::{
 
 use crate::source::{DataError, Finding, Format, Unit};
 
-use super::host::ScanHost;
+use super::host::HostMaker;
 use super::stream::run_units;
 use super::{OnError, keys};
 
@@ -47,6 +49,10 @@ pub struct ScanSpec {
     pub(super) on_error: OnError,
     /// Threads that may work on one unit at a time.
     pub(super) threads_per_unit: usize,
+    /// Units of one partition that may be read at a time.
+    pub(super) readers: usize,
+    /// How many threads the session wants to be used in all.
+    threads: usize,
     /// The one answer that all partitions of a failing scan give.
     pub(super) survey: Arc<OnceLock<DataError>>,
 }
@@ -66,6 +72,8 @@ impl ScanSpec {
             projection: (0..schema.fields().len()).collect(),
             schema,
             threads_per_unit: (target_partitions / runs.len().max(1)).max(1),
+            readers: 1,
+            threads: target_partitions,
             format,
             runs: Arc::new(runs),
             units_found,
@@ -99,6 +107,15 @@ impl ScanSpec {
         self.on_error = on_error;
         self
     }
+
+    /// One partition with all rows in the order of the units, read by as many threads as before.
+    pub fn in_order(mut self) -> Self {
+        let units: Vec<Unit> = self.runs.iter().flatten().cloned().collect();
+        self.readers = self.threads.clamp(1, units.len().max(1));
+        self.threads_per_unit = (self.threads / self.readers).max(1);
+        self.runs = Arc::new(if units.is_empty() { vec![] } else { vec![units] });
+        self
+    }
 }
 
 /// Reads units of one format. Partition `i` yields the units of run `i`, in key order.
@@ -119,6 +136,10 @@ impl UnitScanExec {
     fn compute_properties(spec: &ScanSpec) -> PlanProperties {
         let keys = spec.format.key_columns();
         let mut equivalences = EquivalenceProperties::new(Arc::clone(&spec.schema));
+        // First, so that a key with one value does not stand in the way of an order by the others.
+        let constants = keys::constants(keys, &spec.schema, &spec.runs);
+        // It fails when two constants contradict each other, and each is another column.
+        let _ = equivalences.add_constants(constants);
         equivalences.add_ordering(keys::ordering(keys, &spec.schema));
         let partitioning = keys::partitioning(keys, &spec.schema, &spec.runs);
         PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
@@ -130,6 +151,16 @@ impl UnitScanExec {
     /// The selected units, one run per partition.
     pub fn runs(&self) -> &[Vec<Unit>] {
         &self.spec.runs
+    }
+
+    /// The format that they are read as.
+    pub fn format(&self) -> &Arc<dyn Format> {
+        &self.spec.format
+    }
+
+    /// The same scan with one partition, in order, see [`ScanSpec::in_order`].
+    pub fn in_order(&self) -> Self {
+        Self::new(self.spec.clone().in_order())
     }
 }
 
@@ -144,6 +175,9 @@ impl DisplayAs for UnitScanExec {
                 write!(f, ", partitions={}, projection=[{}]", self.spec.runs.len().max(1), names.join(", "))?;
                 if let Some(limit) = self.spec.limit {
                     write!(f, ", fetch={limit}")?;
+                }
+                if self.spec.readers > 1 {
+                    f.write_str(", in_order")?;
                 }
                 if self.spec.on_error == OnError::Skip {
                     f.write_str(", on_error=skip")?;
@@ -198,17 +232,14 @@ impl ExecutionPlan for UnitScanExec {
         if partition >= self.spec.runs.len().max(1) {
             return internal_err!("UnitScanExec has no partition {partition}");
         }
-        let stop = Arc::new(AtomicBool::new(false));
         let label = self.spec.format.name();
-        let host =
-            ScanHost::new(label, partition, self.spec.on_error, &context, &self.metrics, Arc::clone(&stop));
+        let hosts = HostMaker::new(label, partition, self.spec.on_error, &context, &self.metrics);
         let spec = self.spec.clone();
         Ok(run_units(
             spec,
             partition,
             context.session_config().batch_size(),
-            Arc::new(host),
-            stop,
+            hosts,
             BaselineMetrics::new(&self.metrics, partition),
             MetricBuilder::new(&self.metrics).subset_time("read_time", partition),
         ))
@@ -224,6 +255,25 @@ impl ExecutionPlan for UnitScanExec {
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         Some(Arc::new(Self::new(self.spec.clone().with_limit(limit))))
+    }
+
+    /// Columns that a projection above does not keep are not read.
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let kept = |e: &ProjectionExpr| {
+            let column = e.expr.downcast_ref::<Column>().filter(|c| c.name() == e.alias)?;
+            self.spec.projection.get(column.index()).copied()
+        };
+        let Some(kept) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>() else {
+            return Ok(None);
+        };
+        let distinct: BTreeSet<&usize> = kept.iter().collect();
+        if distinct.len() < kept.len() {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(Self::new(self.spec.clone().with_projection(Some(&kept))?))))
     }
 
     fn statistics_from_inputs(

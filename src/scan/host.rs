@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 
 use crate::source::{Counter, Finding, FindingLog, Host, ReadError};
@@ -17,13 +17,19 @@ pub const PROBLEMS_LEFT_OUT: &str = "problems_left_out";
 /// Small reservations are gathered until they are worth a call to the memory pool.
 const RESERVE_STEP: usize = 64 << 10;
 
-/// Host of all readers of one partition, one after the other.
-pub(super) struct ScanHost {
+/// Makes the hosts of the readers of one partition: each has its own memory and findings, all of them
+/// stop and count together.
+pub(super) struct HostMaker {
+    label: String,
     stop: Arc<AtomicBool>,
-    memory: MemoryReservation,
-    gathered: AtomicUsize,
     on_error: OnError,
-    findings: Mutex<FindingLog>,
+    pool: Arc<dyn MemoryPool>,
+    counters: Counters,
+}
+
+/// What is shown by EXPLAIN ANALYZE.
+#[derive(Clone)]
+struct Counters {
     files_opened: Count,
     bytes_read: Count,
     rows_read: Count,
@@ -32,31 +38,66 @@ pub(super) struct ScanHost {
     problems_left_out: Count,
 }
 
-impl ScanHost {
+impl HostMaker {
     pub(super) fn new(
         label: &str,
         partition: usize,
         on_error: OnError,
         context: &TaskContext,
         metrics: &ExecutionPlanMetricsSet,
-        stop: Arc<AtomicBool>,
     ) -> Self {
         let counter = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
-        Self {
-            stop,
-            memory: MemoryConsumer::new(format!("{label}[{partition}]")).register(context.memory_pool()),
-            gathered: AtomicUsize::new(0),
-            on_error,
-            findings: Mutex::default(),
+        let counters = Counters {
             files_opened: counter("files_opened"),
             bytes_read: counter("bytes_read"),
             rows_read: counter("rows_read"),
             rows_left_out: counter("rows_left_out"),
             events_read: counter("events_read"),
             problems_left_out: counter(PROBLEMS_LEFT_OUT),
+        };
+        Self {
+            label: format!("{label}[{partition}]"),
+            stop: Arc::default(),
+            on_error,
+            pool: Arc::clone(context.memory_pool()),
+            counters,
         }
     }
 
+    /// Raised when nobody wants the rows any more.
+    pub(super) fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// Memory of rows that were read and wait for their turn.
+    pub(super) fn waiting(&self) -> MemoryReservation {
+        MemoryConsumer::new(format!("{} waiting", self.label)).register(&self.pool)
+    }
+
+    /// A host for readers that follow each other.
+    pub(super) fn host(&self) -> ScanHost {
+        ScanHost {
+            stop: self.stop(),
+            memory: MemoryConsumer::new(self.label.clone()).register(&self.pool),
+            gathered: AtomicUsize::new(0),
+            on_error: self.on_error,
+            findings: Mutex::default(),
+            counters: self.counters.clone(),
+        }
+    }
+}
+
+/// Host of readers that follow each other.
+pub(super) struct ScanHost {
+    stop: Arc<AtomicBool>,
+    memory: MemoryReservation,
+    gathered: AtomicUsize,
+    on_error: OnError,
+    findings: Mutex<FindingLog>,
+    counters: Counters,
+}
+
+impl ScanHost {
     /// A unit has been read: what it needed is free again.
     pub(super) fn end_unit(&self) {
         self.memory.free();
@@ -88,11 +129,11 @@ impl Host for ScanHost {
 
     fn count(&self, counter: Counter, n: u64) {
         let metric = match counter {
-            Counter::FilesOpened => &self.files_opened,
-            Counter::BytesRead => &self.bytes_read,
-            Counter::RowsRead => &self.rows_read,
-            Counter::RowsLeftOut => &self.rows_left_out,
-            Counter::EventsRead => &self.events_read,
+            Counter::FilesOpened => &self.counters.files_opened,
+            Counter::BytesRead => &self.counters.bytes_read,
+            Counter::RowsRead => &self.counters.rows_read,
+            Counter::RowsLeftOut => &self.counters.rows_left_out,
+            Counter::EventsRead => &self.counters.events_read,
         };
         metric.add(usize::try_from(n).unwrap_or(usize::MAX));
     }
@@ -100,7 +141,7 @@ impl Host for ScanHost {
     fn report(&self, finding: Finding) -> Result<(), ReadError> {
         let problem = finding.is_problem();
         if problem && self.on_error == OnError::Skip {
-            self.problems_left_out.add(usize::try_from(finding.count).unwrap_or(usize::MAX));
+            self.counters.problems_left_out.add(usize::try_from(finding.count).unwrap_or(usize::MAX));
         }
         if let Ok(mut log) = self.findings.lock() {
             log.push(finding);

@@ -8,7 +8,9 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, SplitPoint, Statistics};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr, RangePartitioning};
+use datafusion::physical_expr::{
+    AcrossPartitions, ConstExpr, LexOrdering, PhysicalExpr, PhysicalSortExpr, RangePartitioning,
+};
 use datafusion::physical_plan::Partitioning;
 
 use crate::source::{KeyColumn, KeyType, KeyValue, Unit};
@@ -21,6 +23,18 @@ pub(super) fn scalar(value: &KeyValue, kind: KeyType) -> ScalarValue {
         (KeyValue::Null, KeyType::Text) => ScalarValue::Utf8View(None),
         (KeyValue::Null, KeyType::Int) => ScalarValue::Int64(None),
     }
+}
+
+/// Key columns that have the same value in all rows of the scan.
+pub(super) fn constants(keys: &[KeyColumn], schema: &SchemaRef, runs: &[Vec<Unit>]) -> Vec<ConstExpr> {
+    let constant = |(at, key): (usize, &KeyColumn)| {
+        let index = schema.index_of(key.name).ok()?;
+        let mut values = runs.iter().flatten().map(|u| u.keys.get(at));
+        let first = values.next()?;
+        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(key.name, index));
+        values.all(|v| v == first).then(|| ConstExpr::new(column, AcrossPartitions::Uniform(None)))
+    };
+    keys.iter().enumerate().filter_map(constant).collect()
 }
 
 /// The order of the rows: by the leading key columns that the projection keeps.

@@ -4,6 +4,7 @@
 //! units ──partition──▶ runs of units ──execute──▶ reader(unit) on a blocking thread ──channel──▶ stream
 //! ```
 
+mod ahead;
 mod collector;
 mod diagnostics;
 mod exec;
@@ -11,6 +12,8 @@ mod host;
 mod keys;
 mod partition;
 mod prune;
+mod rowwise;
+mod run;
 mod stream;
 mod survey;
 
@@ -19,6 +22,7 @@ pub use exec::{ScanSpec, UnitScanExec};
 pub use host::PROBLEMS_LEFT_OUT;
 pub use partition::partition_units;
 pub use prune::{is_unit_filter, prune_units};
+pub use rowwise::{Scanned, in_order, scanned};
 
 /// What happens to a problem in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::source::{DataError, Finding, Host, KeyValue, ReadRequest, Unit};
+use crate::source::{DataError, Finding, Host, KeyColumn, KeyValue, ReadRequest, Unit};
 
 use super::collector::Collector;
 use super::exec::ScanSpec;
@@ -28,7 +28,7 @@ pub(super) fn survey(spec: &ScanSpec, met: &[Finding]) -> DataError {
             of_unit.extend(met.iter().filter(own).cloned());
             unchecked += 1;
         }
-        let name = unit_name(unit);
+        let name = unit_name(spec, unit);
         problems.extend(of_unit.into_iter().map(|mut f| {
             f.message = format!("{} [{name}]", f.message);
             f
@@ -47,17 +47,18 @@ pub(super) fn survey(spec: &ScanSpec, met: &[Finding]) -> DataError {
     DataError::new(spec.format.name(), problems, hint)
 }
 
-/// How a unit is called in messages: by its keys.
-fn unit_name(unit: &Unit) -> String {
-    let text = |k: &KeyValue| match k {
-        KeyValue::Text(t) => t.clone(),
-        KeyValue::Int(n) => n.to_string(),
-        KeyValue::Null => "-".to_owned(),
+/// How a unit is called in messages: by its keys, `role actor, rank_id 3`.
+fn unit_name(spec: &ScanSpec, unit: &Unit) -> String {
+    let named = |(column, value): (&KeyColumn, &KeyValue)| match value {
+        KeyValue::Text(text) => Some(format!("{} {text}", column.name)),
+        KeyValue::Int(n) => Some(format!("{} {n}", column.name)),
+        KeyValue::Null => None,
     };
-    if unit.keys.is_empty() {
+    let names: Vec<String> = spec.format.key_columns().iter().zip(&unit.keys).filter_map(named).collect();
+    if names.is_empty() {
         return Path::new(&unit.source_path).file_name().unwrap_or_default().to_string_lossy().into_owned();
     }
-    unit.keys.iter().map(text).collect::<Vec<_>>().join(" ")
+    names.join(", ")
 }
 
 fn read_problems(spec: &ScanSpec, unit: &Unit) -> Vec<Finding> {

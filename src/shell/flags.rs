@@ -10,6 +10,7 @@ use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser};
 
 use super::failure::Failure;
 use super::output::Format;
+use super::parameters::Parameters;
 use super::script::Script;
 
 const AFTER_HELP: &str = "\
@@ -64,6 +65,11 @@ struct Flags {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory_limit: Option<usize>,
 
+    /// A value for $NAME in the SQL: a number, true, false, or text ('...' for text that looks like a
+    /// number). May be given several times
+    #[arg(long = "param", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
+
     /// Print results, errors and warnings that a result is not complete; nothing else
     #[arg(short, long)]
     quiet: bool,
@@ -84,6 +90,8 @@ pub(crate) struct Invocation {
     pub(crate) threads: NonZeroUsize,
     /// How much memory queries may use, in bytes; `None` for no limit.
     pub(crate) memory_limit: Option<usize>,
+    /// Values for `$name` in the SQL.
+    pub(crate) parameters: Parameters,
 }
 
 /// What the surroundings of the program are like; asked once, here, so that the rest can be tested.
@@ -136,6 +144,7 @@ impl Invocation {
             quiet: flags.quiet,
             threads: flags.threads.unwrap_or(cores),
             memory_limit: flags.memory_limit,
+            parameters: Parameters::read(&flags.parameters).map_err(Failure::Usage)?,
         })
     }
 }

@@ -15,6 +15,7 @@ mod complete;
 mod failure;
 mod flags;
 mod output;
+mod parameters;
 mod prompt;
 mod run;
 mod script;

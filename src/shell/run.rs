@@ -19,12 +19,15 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
+use rl_insight_sql::scan::PROBLEMS_LEFT_OUT;
 use rl_insight_sql::session;
+use rl_insight_sql::sink::REMARKS;
 use tokio::signal::ctrl_c;
 
 use super::failure::{Failure, join_text, tell};
 use super::flags::Invocation;
 use super::output::{Format, Output, Written};
+use super::parameters::Parameters;
 use super::script::{Piece, Script};
 use super::workers::Workers;
 
@@ -41,6 +44,7 @@ struct Session {
     format: Format,
     max_rows: Option<usize>,
     quiet: bool,
+    parameters: Arc<Parameters>,
     /// Set when nobody waits for the script that is running any more.
     stopped: Arc<AtomicBool>,
 }
@@ -57,7 +61,8 @@ impl Runner {
             None => session::context(config)?,
         };
         let Invocation { max_rows, quiet, format, .. } = *invocation;
-        let session = Session { context, format, max_rows, quiet, stopped: Arc::default() };
+        let parameters = Arc::new(invocation.parameters.clone());
+        let session = Session { context, format, max_rows, quiet, parameters, stopped: Arc::default() };
         let workers = Workers::start(invocation.threads).map_err(|e| no_threads(&e))?;
         Ok(Self { session, workers })
     }
@@ -126,7 +131,7 @@ impl Session {
 
     async fn piece(&self, piece: Piece) -> Result<(), Failure> {
         // Not earlier: a statement before it may have changed the options.
-        let statement = piece.parse(&self.parser_options())?;
+        let statement = piece.parse(&self.parser_options(), &self.parameters)?;
         self.statement(statement).await
     }
 
@@ -181,6 +186,12 @@ impl Session {
         if !self.quiet {
             tell(format_args!("{} written", counted(rows)));
         }
+        // That values were changed is said even when remarks are not wanted.
+        for (metric, text) in REMARKS {
+            if let Some(count) = NonZeroU64::new(summed(plan, metric)) {
+                tell(format_args!("note: {count} {text}"));
+            }
+        }
         Ok(())
     }
 
@@ -221,14 +232,14 @@ fn counted(rows: u64) -> String {
 
 /// Under `on_error => 'skip'` a result can be incomplete; nobody should have to guess that.
 fn tell_left_out(plan: &Plan) {
-    let Some(problems) = NonZeroU64::new(left_out(plan)) else { return };
+    let Some(problems) = NonZeroU64::new(summed(plan, PROBLEMS_LEFT_OUT)) else { return };
     let (noun, verb) = if problems.get() == 1 { ("problem", "was") } else { ("problems", "were") };
     tell(format_args!("note: {problems} {noun} {verb} left out; SELECT * FROM diagnostics(path) lists them"));
 }
 
-/// Sums the metric by which scans report what they skipped.
-fn left_out(plan: &Plan) -> u64 {
-    let own = plan.metrics().and_then(|m| m.sum_by_name("problems_left_out"));
-    let below: u64 = plan.children().into_iter().map(left_out).sum();
+/// Sums a metric over all operators.
+fn summed(plan: &Plan, metric: &str) -> u64 {
+    let own = plan.metrics().and_then(|m| m.sum_by_name(metric));
+    let below: u64 = plan.children().into_iter().map(|child| summed(child, metric)).sum();
     own.map_or(0, |v| v.as_usize() as u64) + below
 }

@@ -11,6 +11,8 @@ use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 
+use super::parameters::Parameters;
+
 /// SQL text and where it comes from.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
@@ -86,10 +88,11 @@ impl Piece {
     ///
     /// # Errors
     /// When it is not valid SQL.
-    pub(crate) fn parse(self, options: &SqlParserOptions) -> Result<Statement> {
+    pub(crate) fn parse(mut self, options: &SqlParserOptions, parameters: &Parameters) -> Result<Statement> {
         if let Some(e) = self.broken {
             return Err(ParserError::from(e).into());
         }
+        parameters.fill(&mut self.tokens)?;
         let dialect = dialect(options.dialect)?;
         let mut parser = DFParserBuilder::new(self.tokens)
             .with_dialect(dialect.as_ref())
@@ -145,17 +148,17 @@ mod tests {
         let found = pieces(text);
         assert_eq!(found.iter().map(|p| p.line).collect::<Vec<_>>(), [1, 4]);
         for piece in found {
-            piece.parse(&SqlParserOptions::default()).unwrap();
+            piece.parse(&SqlParserOptions::default(), &Parameters::default()).unwrap();
         }
     }
 
     #[test]
     fn what_precedes_an_open_quote_can_still_be_run() {
         let mut found = pieces("select 1;\n\nselect 'abc").into_iter();
-        assert!(found.next().unwrap().parse(&SqlParserOptions::default()).is_ok());
+        assert!(found.next().unwrap().parse(&SqlParserOptions::default(), &Parameters::default()).is_ok());
         let last = found.next().unwrap();
         assert_eq!(last.line, 3);
-        let error = last.parse(&SqlParserOptions::default()).unwrap_err().to_string();
+        let error = last.parse(&SqlParserOptions::default(), &Parameters::default()).unwrap_err().to_string();
         assert!(error.contains("Unterminated string literal at Line: 3, Column: 8"), "{error}");
     }
 
@@ -169,7 +172,8 @@ mod tests {
     #[test]
     fn errors_count_lines_from_the_beginning_of_the_script() {
         let piece = pieces("select 1;\nselect\n  )").pop().unwrap();
-        let error = piece.parse(&SqlParserOptions::default()).unwrap_err().to_string();
+        let error =
+            piece.parse(&SqlParserOptions::default(), &Parameters::default()).unwrap_err().to_string();
         assert!(error.contains("Line: 3"), "{error}");
     }
 

@@ -1,9 +1,30 @@
 //! Where `COPY ... STORED AS` writes. Only here a database is written.
+//!
+//! ```text
+//! COPY plan ──export_format──▶ an Export for its name ──▶ export_sink: batches ──channel──▶ a Writer
+//!                                                          on a blocking thread ──▶ staged file ──rename──▶ target
+//! ```
 
+mod arrange;
 mod bulk_insert;
 mod error;
+mod export;
+mod export_format;
+mod export_sink;
+mod sqlite_table;
+mod staged_database;
 mod staged_file;
 pub mod trend_db;
 
+use std::sync::Arc;
+
 pub use error::SinkError;
+pub use export::{Export, ExportOption, ExportPlan, ExportRequest, Opener, Remark, Writer};
+pub use export_format::ExportFormatFactory;
+pub use export_sink::REMARKS;
 pub use staged_file::StagedFile;
+
+/// Everything that can stand behind `STORED AS` in a COPY besides the formats of DataFusion.
+pub fn all_exports() -> Vec<Arc<dyn Export>> {
+    vec![Arc::new(trend_db::TrendExport), Arc::new(sqlite_table::SqliteExport)]
+}

@@ -3,8 +3,12 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::SinkError;
+
+/// How the names of files end that are not complete yet.
+const SUFFIX: &str = ".staged";
 
 /// A new file beside its target. It takes the target's place when it is published, and disappears
 /// when it is dropped before.
@@ -13,6 +17,9 @@ pub struct StagedFile {
     target: PathBuf,
     staged: PathBuf,
     published: bool,
+    /// Locked as long as it is being written: a file that nobody has locked was left by a process that
+    /// was killed.
+    _lock: File,
 }
 
 impl StagedFile {
@@ -24,8 +31,11 @@ impl StagedFile {
     /// # Errors
     /// When the target is a directory, or the system does not allow a file there.
     pub fn create(target: &Path) -> Result<Self, SinkError> {
-        if target.is_dir() {
-            let source = io::Error::new(io::ErrorKind::IsADirectory, "it is a directory");
+        if let Ok(there) = fs::metadata(target)
+            && !there.is_file()
+        {
+            let what = if there.is_dir() { "it is a directory" } else { "it is not a regular file" };
+            let source = io::Error::new(io::ErrorKind::InvalidInput, what);
             return Err(SinkError::io(target, "replace it")(source));
         }
         let Some(name) = target.file_name() else {
@@ -34,14 +44,16 @@ impl StagedFile {
         };
         let directory = directory_of(target);
         fs::create_dir_all(directory).map_err(SinkError::io(target, "create the directory for it"))?;
+        let prefix = format!(".{}.", name.to_string_lossy());
+        remove_abandoned(directory, &prefix);
         for attempt in 0u32.. {
-            let staged = directory.join(format!(
-                ".{}.{}-{attempt}.staged",
-                name.to_string_lossy(),
-                std::process::id()
-            ));
+            let staged = directory.join(format!("{prefix}{}-{attempt}{SUFFIX}", std::process::id()));
             match private_file(&staged) {
-                Ok(_) => return Ok(Self { target: target.to_owned(), staged, published: false }),
+                Ok(file) => {
+                    // Some file systems have no locks; there nobody takes a file for abandoned either.
+                    let _ = file.try_lock();
+                    return Ok(Self { target: target.to_owned(), staged, published: false, _lock: file });
+                }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
                 Err(e) => return Err(SinkError::io(target, "create a file beside it")(e)),
             }
@@ -87,6 +99,33 @@ impl Drop for StagedFile {
 
 fn directory_of(target: &Path) -> &Path {
     target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Removes what earlier processes that were killed left beside the same target.
+fn remove_abandoned(directory: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let ours =
+            name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|number| {
+                number.split_once('-').is_some_and(|(pid, attempt)| {
+                    [pid, attempt].iter().all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+                })
+            });
+        // One of the last moments may not be locked yet.
+        let old = || {
+            let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+            age.is_some_and(|age| age > Duration::from_secs(1))
+        };
+        if ours
+            && old()
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn private_file(path: &Path) -> io::Result<File> {

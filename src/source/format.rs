@@ -1,5 +1,6 @@
 //! What a format must be able to do, and what it may expect from whoever drives it.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,7 +11,9 @@ use datafusion::arrow::error::ArrowError;
 use super::{DataError, Finding, KeyColumn, Layout, Root, Unit};
 
 /// A diagnostic format that is read as one table.
-pub trait Format: fmt::Debug + Send + Sync {
+///
+/// It is [`Any`], so that an export can ask the format that it is made for what a schema cannot say.
+pub trait Format: Any + fmt::Debug + Send + Sync {
     /// Name of the table function, for messages and EXPLAIN.
     fn name(&self) -> &'static str;
 

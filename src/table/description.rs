@@ -1,11 +1,13 @@
 //! What each table function is: one description for the planner, listings and documentation.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
 
 use crate::format::ascend_profile::{MatchRule, MemoryEvents, MemoryRecords};
+use crate::format::msprobe_dump::{DumpTrend, Scope, TrendOptions};
 use crate::scan::{Diagnostics, OnError};
 use crate::source::Format;
 
@@ -16,10 +18,50 @@ use super::Options;
 pub struct Argument {
     /// Its name.
     pub name: &'static str,
-    /// The values it takes; the first is the default.
-    pub values: &'static [&'static str],
+    /// What it takes.
+    pub takes: Takes,
     /// What it does, in one line.
     pub purpose: &'static str,
+}
+
+/// The values of a named argument.
+#[derive(Debug, Clone, Copy)]
+pub enum Takes {
+    /// One of these texts; the first is the default.
+    OneOf(&'static [&'static str]),
+    /// `true` or `false`; this is the default.
+    Flag(bool),
+    /// The path of a file; none by default.
+    File,
+}
+
+impl Takes {
+    /// The default as it would be written in SQL, if there is one.
+    pub fn default_value(self) -> Option<String> {
+        match self {
+            Takes::OneOf(values) => values.first().map(|v| format!("'{v}'")),
+            Takes::Flag(value) => Some(value.to_string()),
+            Takes::File => None,
+        }
+    }
+
+    /// All values as they would be written in SQL.
+    fn choices(self) -> String {
+        match self {
+            Takes::OneOf(values) => values.iter().map(|v| format!("'{v}'")).collect::<Vec<_>>().join("|"),
+            Takes::Flag(_) => "true|false".to_owned(),
+            Takes::File => "'file'".to_owned(),
+        }
+    }
+
+    /// Whether this is one of the values.
+    fn accepts(self, value: &str) -> bool {
+        match self {
+            Takes::OneOf(values) => values.contains(&value),
+            Takes::Flag(_) => matches!(value, "true" | "false"),
+            Takes::File => !value.is_empty(),
+        }
+    }
 }
 
 /// A table function over a format.
@@ -43,16 +85,32 @@ impl std::fmt::Debug for TableFunction {
 
 const ON_ERROR: Argument = Argument {
     name: "on_error",
-    values: &["strict", "skip"],
+    takes: Takes::OneOf(&["strict", "skip"]),
     purpose: "strict: a problem in the input fails the query; skip: the bad piece is left out and counted",
 };
 const MATCH: Argument = Argument {
     name: "match",
-    values: &["nearest", "inside"],
+    takes: Takes::OneOf(&["nearest", "inside"]),
     purpose: "nearest: the latest op of that name that has started; inside: the op that contains or caused the allocation",
 };
 
-const TABLE_FUNCTIONS: [TableFunction; 3] = [
+const MICRO_STEP: Argument = Argument {
+    name: "micro_step",
+    takes: Takes::Flag(true),
+    purpose: "true: the step counts the micro-steps of all steps, told from construct.json; false: it is the number of the step directory",
+};
+const MAPPING: Argument = Argument {
+    name: "mapping",
+    takes: Takes::File,
+    purpose: "a JSON object of texts and their replacements, applied in its order to the key of each entry",
+};
+const SCOPE: Argument = Argument {
+    name: "scope",
+    takes: Takes::OneOf(&["reference", "all"]),
+    purpose: "reference: the tensors that msprobe data2db takes; all: every tensor, and reference_skip says why it leaves one out",
+};
+
+const TABLE_FUNCTIONS: [TableFunction; 4] = [
     TableFunction {
         name: "memory_events",
         purpose: "allocations of an Ascend PyTorch profiler tree, each with its call stack",
@@ -66,6 +124,18 @@ const TABLE_FUNCTIONS: [TableFunction; 3] = [
         make: |_| Arc::new(MemoryRecords),
     },
     TableFunction {
+        name: "dump_trend",
+        purpose: "statistics of the tensors of an msprobe dump over steps and ranks",
+        arguments: &[MICRO_STEP, MAPPING, SCOPE, ON_ERROR],
+        make: |chosen| {
+            let options = TrendOptions::default()
+                .with_micro_step(chosen.flag("micro_step", true))
+                .with_mapping(chosen.text("mapping").map(PathBuf::from))
+                .with_scope(chosen.pick("scope", &Scope::ALL));
+            Arc::new(DumpTrend::new(options))
+        },
+    },
+    TableFunction {
         name: "diagnostics",
         purpose: "what was found under a path, and every problem and note about it",
         arguments: &[],
@@ -73,6 +143,7 @@ const TABLE_FUNCTIONS: [TableFunction; 3] = [
             Arc::new(Diagnostics::new(vec![
                 (Arc::new(MemoryEvents::default()), true),
                 (Arc::new(MemoryRecords), false),
+                (Arc::new(DumpTrend::new(TrendOptions::default().with_audit(true))), true),
             ]))
         },
     },
@@ -95,6 +166,16 @@ impl Chosen<'_> {
         let found = given.and_then(|(_, value)| values.iter().find(|(v, _)| v == value));
         found.map_or_else(T::default, |(_, value)| *value)
     }
+
+    /// The text that was given.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// What was given, or the default.
+    fn flag(&self, name: &str, default: bool) -> bool {
+        self.text(name).map_or(default, |value| value == "true")
+    }
 }
 
 impl TableFunction {
@@ -105,10 +186,7 @@ impl TableFunction {
 
     /// How to call it, for listings: `memory_events(path [, match => 'nearest'|'inside'] ...)`.
     pub fn signature(&self) -> String {
-        let option = |a: &Argument| {
-            let values: Vec<String> = a.values.iter().map(|v| format!("'{v}'")).collect();
-            format!(" [, {} => {}]", a.name, values.join("|"))
-        };
+        let option = |a: &Argument| format!(" [, {} => {}]", a.name, a.takes.choices());
         format!("{}(path{})", self.name, self.arguments.iter().map(option).collect::<String>())
     }
 
@@ -130,12 +208,13 @@ impl TableFunction {
                     }
                 );
             };
-            if !argument.values.contains(&value.as_str()) {
-                return plan_err!(
-                    "{}: {name} is '{value}', expected one of: {}",
-                    self.name,
-                    argument.values.join(", ")
-                );
+            if !argument.takes.accepts(value) {
+                let expected = match argument.takes {
+                    Takes::OneOf(values) => format!("one of: {}", values.join(", ")),
+                    Takes::Flag(_) => "true or false".to_owned(),
+                    Takes::File => "the path of a file".to_owned(),
+                };
+                return plan_err!("{}: {name} is '{value}', expected {expected}", self.name);
             }
         }
         let chosen = Chosen { options };

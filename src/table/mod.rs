@@ -9,7 +9,7 @@ mod provider;
 mod reference;
 
 pub use arguments::{Arguments, Options};
-pub use description::{Argument, TableFunction, all_table_functions};
+pub use description::{Argument, TableFunction, Takes, all_table_functions};
 pub use external::ExternalTables;
 pub use function::FormatFunction;
 pub use named_arguments::NamedArguments;

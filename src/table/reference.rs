@@ -28,8 +28,9 @@ pub fn reference_page() -> Result<String> {
             function.signature()
         );
         for argument in function.arguments {
-            let default = argument.values.first().copied().unwrap_or_default();
-            let _ = write!(page, "\n- `{}` (default `'{default}'`): {}.", argument.name, argument.purpose);
+            let default = argument.takes.default_value().map(|d| format!(" (default `{d}`)"));
+            let default = default.unwrap_or_default();
+            let _ = write!(page, "\n- `{}`{default}: {}.", argument.name, argument.purpose);
         }
         page.push_str(if function.arguments.is_empty() { "" } else { "\n" });
         page.push_str("\n| column | type | NULL | meaning |\n|---|---|---|---|\n");

@@ -9,4 +9,6 @@ mod discovery;
 mod docs;
 mod sample_data;
 mod scan;
+mod sqlite_export;
 mod support;
+mod trend_export;

@@ -42,11 +42,14 @@ pub struct TrendOptions {
     pub mapping: Option<PathBuf>,
     /// Which tensors become rows.
     pub scope: Scope,
+    /// Whether to look at all tensors, hand out the rows of the reference, and tell of all others and
+    /// of values that a trend database changes. All columns must be asked for.
+    pub audit: bool,
 }
 
 impl Default for TrendOptions {
     fn default() -> Self {
-        Self { micro_step: true, mapping: None, scope: Scope::Reference }
+        Self { micro_step: true, mapping: None, scope: Scope::Reference, audit: false }
     }
 }
 
@@ -60,6 +63,12 @@ impl TrendOptions {
     /// With a mapping file, or without.
     pub fn with_mapping(mut self, mapping: Option<PathBuf>) -> Self {
         self.mapping = mapping;
+        self
+    }
+
+    /// With an audit, or without.
+    pub fn with_audit(mut self, audit: bool) -> Self {
+        self.audit = audit;
         self
     }
 
@@ -111,11 +120,13 @@ impl DumpTrend {
             .map_or_else(|poisoned| Arc::clone(&poisoned.into_inner()), |listed| Arc::clone(&listed))
     }
 
-    /// What a trend database says about these units as a whole; nothing without units.
-    ///
-    /// # Errors
-    /// When the host stops the counting of micro-steps.
-    pub fn extent(&self, units: &[Unit], host: &dyn Host) -> Result<Option<Extent>, ReadError> {
+    /// What a trend database says about these units as a whole; nothing without units. With
+    /// micro-steps the `construct.json` files that no reader has counted yet are read.
+    pub fn extent(&self, units: &[Unit]) -> Option<Extent> {
+        self.extent_of(units, &Quiet).ok().flatten()
+    }
+
+    fn extent_of(&self, units: &[Unit], host: &dyn Host) -> Result<Option<Extent>, ReadError> {
         let listed = self.listed();
         let mut extent: Option<Extent> = None;
         for unit in units {

@@ -9,6 +9,7 @@
 //! The rules are those of `msprobe data2db` of mindstudio-probe 26.2.0, the reference: what it makes
 //! of a dump are exactly the rows whose `reference_skip` is NULL.
 
+mod audit;
 mod construct_json;
 mod cursor;
 mod directories;
@@ -33,5 +34,6 @@ mod tensor;
 mod tests;
 mod unicode_digits;
 
+pub use audit::STORED_LIMIT;
 pub use dump_trend::{DumpTrend, Extent, Scope, TrendOptions};
 pub use target::Metric;

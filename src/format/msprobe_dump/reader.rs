@@ -10,6 +10,7 @@ use hashbrown::HashSet;
 
 use crate::source::{Counter, Finding, FindingLog, Host, Kind, Place, ReadError, ReadRequest, Unit};
 
+use super::audit::Audit;
 use super::construct_json::Construct;
 use super::dump_json::{Census, DataMember, DumpFile};
 use super::dump_trend::{Scope, TrendOptions};
@@ -44,6 +45,7 @@ pub(super) struct DumpReader {
     faults: FindingLog,
     /// Added to every step, once it is known.
     offset: Option<i64>,
+    audit: Option<Audit>,
 }
 
 /// How far the reading came.
@@ -89,7 +91,8 @@ impl DumpReader {
             projection: request.projection.clone(),
             wanted,
             batch_rows: request.batch_rows.max(1),
-            entries: Entries::new(wanted, options.scope == Scope::All, mapping),
+            entries: Entries::new(wanted, options.scope == Scope::All || options.audit, mapping),
+            audit: options.audit.then(Audit::default),
             phase: Phase::Start,
             faults: FindingLog::default(),
             // Without micro-steps the step is that of the directory.
@@ -129,12 +132,12 @@ impl DumpReader {
                     let mut batches = VecDeque::new();
                     let more = self.read_some(&mut file, None, &mut batches)?;
                     self.report_faults()?;
+                    self.hand_out(batches, ready)?;
                     if more.is_none() {
                         self.phase = Phase::Streaming(file);
                     } else {
                         self.conclude(&file)?;
                     }
-                    self.hand_out(batches, ready)?;
                     if !ready.is_empty() {
                         return Ok(true);
                     }
@@ -167,8 +170,8 @@ impl DumpReader {
             while self.read_some(&mut file, None, &mut held)?.is_none() {}
         }
         self.report_faults()?;
-        self.conclude(&file)?;
         self.hand_out(held, ready)?;
+        self.conclude(&file)?;
         Ok(!ready.is_empty())
     }
 
@@ -279,10 +282,8 @@ impl DumpReader {
                 Finding::note(Kind::Empty, &path, message)
             })?;
         }
-        for note in self.entries.notes(&path) {
-            self.host.report(note)?;
-        }
-        Ok(())
+        let audit = self.audit.as_ref().map(|audit| audit.notes(&path)).unwrap_or_default();
+        self.entries.notes(&path).into_iter().chain(audit).try_for_each(|note| self.host.report(note))
     }
 
     /// Hands batches out, with the global step in them.
@@ -302,7 +303,10 @@ impl DumpReader {
             }
             None => 0,
         };
-        for batch in batches {
+        for mut batch in batches {
+            if let Some(audit) = &mut self.audit {
+                batch = audit.see(&batch)?;
+            }
             ready.push_back(shift_steps(batch, &self.projection, offset)?);
         }
         Ok(())

@@ -42,6 +42,13 @@ macro_rules! columns {
             pub fn index(self) -> usize {
                 self as usize
             }
+
+            /// Name in the schema.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Trend::$variant => $name,)*
+                }
+            }
         }
 
         /// Name, type, whether NULL occurs, and meaning of each column.

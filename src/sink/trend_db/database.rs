@@ -2,22 +2,18 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags};
+use crate::format::msprobe_dump::{Extent, Metric, STORED_LIMIT};
 
-use crate::format::msprobe_dump::{Extent, Metric};
-
+use super::super::SinkError;
 use super::super::bulk_insert::{BulkInsert, Cell};
-use super::super::{SinkError, StagedFile};
-use super::schema::{INDEXES, PRAGMAS, STATISTICS, TABLES, TOTALS};
+use super::super::staged_database::StagedDatabase;
+use super::schema::{INDEXES, STATISTICS, TABLES, TOTALS};
 use super::tags::Tags;
 use super::targets::Targets;
 
 /// The reference stores rows, and thereby numbers targets, whenever a multiple of so many rows waits
 /// behind an entry.
 const FLUSH_ROWS: usize = 5000;
-
-/// Values beyond this are stored as this.
-const LIMIT: f64 = 1e9;
 
 /// Rows in one statement; more hardly helps.
 const ROWS_PER_INSERT: usize = 50;
@@ -72,9 +68,7 @@ struct Pending {
 /// A trend database that is being written. Dropped before [`TrendDatabase::finish`] it leaves nothing.
 #[derive(Debug)]
 pub struct TrendDatabase {
-    // Closed before the file is removed or published.
-    db: Connection,
-    staged: StagedFile,
+    database: StagedDatabase,
     targets: Targets,
     pending: Vec<Pending>,
     seen: Option<Extent>,
@@ -89,21 +83,16 @@ impl TrendDatabase {
     /// # Errors
     /// When the file cannot be created.
     pub fn create(target: &Path) -> Result<Self, SinkError> {
-        let staged = StagedFile::create(target)?;
-        let sqlite = || SinkError::sqlite(target);
-        // One thread at a time owns the connection, so SQLite need not lock anything.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(staged.path(), flags).map_err(sqlite())?;
-        db.execute_batch(PRAGMAS).map_err(sqlite())?;
-        db.execute_batch("BEGIN").map_err(sqlite())?;
+        let database = StagedDatabase::create(target)?;
+        let db = database.connection();
         for table in TABLES {
-            db.execute_batch(table).map_err(sqlite())?;
+            db.execute_batch(table).map_err(|e| database.error(e))?;
         }
         let insert_metric = BulkInsert::<1>::new("INSERT INTO monitoring_metrics (metric_name)", 1);
-        insert_metric.run(&db, Metric::ALL.iter().map(|m| [Cell::Text(m.name())])).map_err(sqlite())?;
+        let names = Metric::ALL.iter().map(|m| [Cell::Text(m.name())]);
+        insert_metric.run(db, names).map_err(|e| database.error(e))?;
         Ok(Self {
-            db,
-            staged,
+            database,
             targets: Targets::default(),
             pending: Vec::new(),
             seen: None,
@@ -115,7 +104,7 @@ impl TrendDatabase {
 
     /// The file that it will be.
     pub fn target(&self) -> &Path {
-        self.staged.target()
+        self.database.target()
     }
 
     /// Adds a row.
@@ -154,13 +143,10 @@ impl TrendDatabase {
     /// When something cannot be stored. Then the target is as it was before.
     pub fn finish(mut self, extent: Option<Extent>, indexes: bool) -> Result<Summary, SinkError> {
         self.flush()?;
-        let target = self.staged.target().to_owned();
         self.summary.targets = self.targets.len() as u64;
         let extent = extent.or(self.seen).unwrap_or(Extent { max_rank: 0, min_step: 0, max_step: 0 });
-        self.write_end(extent, indexes).map_err(SinkError::sqlite(&target))?;
-        self.db.flush_prepared_statement_cache();
-        self.db.close().map_err(|(_, e)| SinkError::sqlite(&target)(e))?;
-        self.staged.publish()?;
+        self.write_end(extent, indexes).map_err(|e| self.database.error(e))?;
+        self.database.publish()?;
         Ok(self.summary)
     }
 
@@ -168,7 +154,7 @@ impl TrendDatabase {
     #[inline]
     fn stored(&mut self, value: Option<f64>) -> f64 {
         let Some(value) = value else { return f64::NAN };
-        if value.abs() <= LIMIT {
+        if value.abs() <= STORED_LIMIT {
             return value;
         }
         if value.is_nan() {
@@ -177,10 +163,10 @@ impl TrendDatabase {
         }
         if value.is_infinite() {
             self.summary.infinite += 1;
-            return (LIMIT + 1.0).copysign(value);
+            return (STORED_LIMIT + 1.0).copysign(value);
         }
         self.summary.clipped += 1;
-        LIMIT.copysign(value)
+        STORED_LIMIT.copysign(value)
     }
 
     /// Numbers new targets, and stores them and the rows that wait.
@@ -189,8 +175,8 @@ impl TrendDatabase {
         let cells = new.iter().map(|(id, name, vpp, micro)| {
             [Cell::Int(*id), Cell::Text(name), Cell::Int(*vpp), Cell::Int(*micro)]
         });
-        let stored = self.insert_target.run(&self.db, cells);
-        stored.map_err(SinkError::sqlite(self.staged.target()))?;
+        let stored = self.insert_target.run(self.database.connection(), cells);
+        stored.map_err(|e| self.database.error(e))?;
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -211,7 +197,8 @@ impl TrendDatabase {
                 Cell::Real(mean),
             ]
         });
-        let stored = self.insert_row.run(&self.db, rows).map_err(SinkError::sqlite(self.staged.target()))?;
+        let stored = self.insert_row.run(self.database.connection(), rows);
+        let stored = stored.map_err(|e| self.database.error(e))?;
         self.summary.rows += stored as u64;
         self.summary.repeated += self.pending.len().saturating_sub(stored) as u64;
         self.pending.clear();
@@ -219,7 +206,7 @@ impl TrendDatabase {
     }
 
     fn write_end(&mut self, extent: Extent, indexes: bool) -> rusqlite::Result<()> {
-        let db = &self.db;
+        let db = self.database.connection();
         let insert_tag = BulkInsert::<4>::new("INSERT OR FAIL INTO monitoring_tags", ROWS_PER_INSERT);
         let insert_pair = BulkInsert::<2>::new("INSERT OR FAIL INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
         let mut last_tag = 0;
@@ -258,7 +245,7 @@ impl TrendDatabase {
         for index in INDEXES.iter().filter(|_| indexes) {
             db.execute_batch(index)?;
         }
-        db.execute_batch("COMMIT")
+        Ok(())
     }
 }
 
@@ -269,6 +256,8 @@ fn metric_id(metric: Metric) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
+
     use super::*;
 
     fn row(step: i64, metric: Metric, target: &'static str, max: f64) -> TrendRow<'static> {

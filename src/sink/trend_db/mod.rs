@@ -6,10 +6,12 @@
 //! in one fixed order from one thread, so the file depends on the rows alone.
 
 mod database;
+mod export;
 mod rows;
 mod schema;
 mod tags;
 mod targets;
 
 pub use database::{Summary, TrendDatabase, TrendRow};
+pub use export::TrendExport;
 pub use rows::TrendRows;

@@ -17,6 +17,10 @@ const NEEDED: [&str; 4] = ["rank", "step", "metric_name", "target_name"];
 /// Columns of numbers, of which at least one must be there.
 const STATISTICS: [&str; 4] = ["norm", "max", "min", "mean"];
 
+/// Columns that are looked at when they are there.
+const OPTIONAL: [&str; 6] =
+    ["vpp_stage", "target_micro_step", "role", "source_path", "source_step", "entry_no"];
+
 /// Finds rows in the batches of a query, and where the rows of an entry and of a file end.
 ///
 /// The numbers of targets depend on these ends. They are those of the reference when the query keeps
@@ -31,6 +35,9 @@ pub struct TrendRows {
     source_path: Option<usize>,
     source_step: Option<usize>,
     entry_no: Option<usize>,
+    role: Option<usize>,
+    /// The role of all rows, once there was one; `Some(None)` is the role NULL.
+    only_role: Option<Option<String>>,
     /// The file and the entry of the row before.
     path: String,
     place: Option<(i64, i64, i64)>,
@@ -38,6 +45,14 @@ pub struct TrendRows {
 }
 
 impl TrendRows {
+    /// The columns that matter, if they are there.
+    pub const COLUMNS: [&'static str; NEEDED.len() + STATISTICS.len() + OPTIONAL.len()] = {
+        let [a, b, c, d] = NEEDED;
+        let [e, f, g, h] = STATISTICS;
+        let [i, j, k, l, m, n] = OPTIONAL;
+        [a, b, c, d, e, f, g, h, i, j, k, l, m, n]
+    };
+
     /// Finds the columns of a query.
     ///
     /// # Errors
@@ -47,15 +62,12 @@ impl TrendRows {
         let missing: Vec<&str> = NEEDED.into_iter().filter(|n| find(n).is_none()).collect();
         let statistics = STATISTICS.map(find);
         if !missing.is_empty() || statistics.iter().all(Option::is_none) {
+            let missing =
+                if missing.is_empty() { "all of the latter".to_owned() } else { missing.join(", ") };
             return Err(format!(
-                "a trend database needs the columns {} and at least one of {}, but {} missing",
+                "a trend database needs the columns {} and at least one of {}; missing: {missing}",
                 NEEDED.join(", "),
                 STATISTICS.join(", "),
-                if missing.is_empty() {
-                    "all of the latter are".to_owned()
-                } else {
-                    format!("{}: are", missing.join(", "))
-                },
             ));
         }
         Ok(Self {
@@ -66,6 +78,8 @@ impl TrendRows {
             source_path: find("source_path"),
             source_step: find("source_step"),
             entry_no: find("entry_no"),
+            role: find("role"),
+            only_role: None,
             path: String::new(),
             place: None,
             without_metric: 0,
@@ -84,6 +98,7 @@ impl TrendRows {
     /// written.
     pub fn write(&mut self, database: &mut TrendDatabase, batch: &RecordBatch) -> Result<(), SinkError> {
         let fault = |message: String| SinkError::rows(database.target(), message);
+        self.check_role(batch).map_err(fault)?;
         let [rank, step, metric, target] = self.needed;
         let rank = ints(batch, rank).map_err(fault)?;
         let step = ints(batch, step).map_err(fault)?;
@@ -160,6 +175,34 @@ impl TrendRows {
                 micro_step: value(&micro_step, 0),
                 statistics,
             });
+        }
+        Ok(())
+    }
+}
+
+impl TrendRows {
+    /// A trend database has no roles: rows of two would mix their series.
+    fn check_role(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        let Some(column) = self.role else { return Ok(()) };
+        let roles = texts(batch, column)?;
+        let mut known = None;
+        for row in 0..roles.len() {
+            let view = roles.is_valid(row).then(|| roles.views().get(row).copied().unwrap_or_default());
+            if known == Some(view) {
+                continue;
+            }
+            known = Some(view);
+            let role = roles.is_valid(row).then(|| roles.value(row));
+            let only = self.only_role.get_or_insert_with(|| role.map(str::to_owned));
+            if only.as_deref() != role {
+                let name = |role: Option<&str>| role.map_or("NULL".to_owned(), |r| format!("'{r}'"));
+                return Err(format!(
+                    "rows of the roles {} and {}, but a trend database holds one series for each rank; \
+                     write one file for each role, with WHERE role = ...",
+                    name(only.as_deref()),
+                    name(role)
+                ));
+            }
         }
         Ok(())
     }

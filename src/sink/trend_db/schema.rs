@@ -57,15 +57,3 @@ pub(super) const INDEXES: [&str; 2] = [
     "CREATE INDEX trend_data_metric_step ON trend_data (metric_id, step)",
     "CREATE INDEX trend_data_metric_target ON trend_data (metric_id, target_id)",
 ];
-
-/// How the file is written. It is nobody else's before it is complete and on the disk, so a journal
-/// would protect nothing.
-pub(super) const PRAGMAS: &str = "PRAGMA page_size = 4096;
-    PRAGMA encoding = 'UTF-8';
-    PRAGMA auto_vacuum = NONE;
-    PRAGMA foreign_keys = OFF;
-    PRAGMA locking_mode = EXCLUSIVE;
-    PRAGMA journal_mode = OFF;
-    PRAGMA synchronous = OFF;
-    PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -32768;";

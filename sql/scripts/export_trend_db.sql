@@ -1,0 +1,7 @@
+-- Exports an msprobe dump as a trend database, which TensorBoard's Trend Analyzer opens.
+--
+--   rl-insight-sql -f sql/scripts/export_trend_db.sql --param dump=dump/ --param target=out/dump_data.trend.db
+--
+-- The content is that of `msprobe data2db`. To choose ranks or steps add a WHERE, for example
+-- WHERE rank = 3; for steps as the directories count them give micro_step => false to dump_trend.
+COPY (SELECT * FROM dump_trend($dump)) TO $target STORED AS TREND_DB;

@@ -1,0 +1,107 @@
+//! Values for `$name` in scripts, given with `--param name=value`.
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+
+/// Names and values. A parameter stands for one literal wherever SQL allows one, and for the target of a
+/// COPY; it can never become an identifier or more than one token.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// Reads `name=value` pairs.
+    ///
+    /// # Errors
+    /// What is wrong with a pair.
+    pub(crate) fn read(pairs: &[String]) -> std::result::Result<Self, String> {
+        let mut read: Vec<(String, String)> = Vec::new();
+        for pair in pairs {
+            let parts = pair.split_once('=').map(|(name, value)| (name.trim_start_matches('$'), value));
+            let is_name = |name: &str| {
+                name.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_')
+                    && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+            };
+            match parts {
+                Some((name, value)) if is_name(name) => {
+                    if read.iter().any(|(known, _)| known == name) {
+                        return Err(format!("--param {name} is given twice"));
+                    }
+                    read.push((name.to_owned(), value.to_owned()));
+                }
+                _ => return Err(format!("--param {pair}: expected name=value")),
+            }
+        }
+        Ok(Self(read))
+    }
+
+    /// Puts values in the place of `$name`.
+    ///
+    /// # Errors
+    /// When there are parameters and one that is used is not among them.
+    pub(crate) fn fill(&self, tokens: &mut [TokenWithSpan]) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        for token in tokens {
+            let Token::Placeholder(placeholder) = &token.token else { continue };
+            let name = placeholder.trim_start_matches('$');
+            let Some((_, value)) = self.0.iter().find(|(known, _)| known == name) else {
+                let known: Vec<&str> = self.0.iter().map(|(known, _)| known.as_str()).collect();
+                let message =
+                    format!("{placeholder} has no value; --param gives values for: {}", known.join(", "));
+                return Err(DataFusionError::Plan(message));
+            };
+            token.token = literal(value);
+        }
+        Ok(())
+    }
+}
+
+/// A number, true, false or NULL as such, everything else as text; text in single quotes without them.
+fn literal(value: &str) -> Token {
+    let unquoted = value.strip_prefix('\'').and_then(|v| v.strip_suffix('\''));
+    if let Some(text) = unquoted.filter(|_| value.len() > 1) {
+        return Token::SingleQuotedString(text.replace("''", "'"));
+    }
+    let number = value.parse::<f64>().is_ok_and(f64::is_finite)
+        && value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E'))
+        && value.starts_with(|c: char| c.is_ascii_digit());
+    if number {
+        return Token::Number(value.to_owned(), false);
+    }
+    let keyword = match value {
+        "true" => Keyword::TRUE,
+        "false" => Keyword::FALSE,
+        "NULL" => Keyword::NULL,
+        _ => return Token::SingleQuotedString(value.to_owned()),
+    };
+    Token::Word(Word { value: value.to_owned(), quote_style: None, keyword })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_literals() {
+        let text = |s: &str| Token::SingleQuotedString(s.to_owned());
+        assert_eq!(literal("run/"), text("run/"));
+        assert_eq!(literal("it's; DROP TABLE x"), text("it's; DROP TABLE x"));
+        assert_eq!(literal("'42'"), text("42"));
+        assert_eq!(literal("'"), text("'"));
+        assert_eq!(literal("-1"), text("-1"));
+        assert_eq!(literal("nan"), text("nan"));
+        assert_eq!(literal("1.5e3"), Token::Number("1.5e3".into(), false));
+        assert!(matches!(literal("true"), Token::Word(w) if w.keyword == Keyword::TRUE));
+    }
+
+    #[test]
+    fn pairs_are_checked() {
+        assert!(Parameters::read(&["a=1".into(), "b=x=y".into()]).is_ok());
+        for bad in ["a", "=1", "1a=2", "a b=1"] {
+            assert!(Parameters::read(&[bad.into()]).is_err(), "{bad}");
+        }
+        assert!(Parameters::read(&["a=1".into(), "a=2".into()]).is_err());
+    }
+}
