@@ -9,7 +9,7 @@ use crate::source::{Finding, Host, Kind, Place, ReadError};
 use crate::text::json::escape::Oddities;
 use crate::text::json::pull;
 
-use super::cursor::{Cursor, Stop, decode};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 use super::feed::{Feed, FeedError};
 
 /// The key that Megatron runs add; its value is the number of micro-steps, which is not used.

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::source::Host;
 
-use super::cursor::{Cursor, Stop, decode};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 use super::feed::{Feed, FeedError};
 
 /// What has to be known about a file in which keys are repeated.

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::source::{Finding, Kind, Place, ReadError};
 
-use super::cursor::{Cursor, Stop, decode};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 use super::entry::{Detail, Entry};
 use super::mapping::Mapping;
 use super::micro_step::{Found, MicroSteps};

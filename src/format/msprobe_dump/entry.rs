@@ -1,6 +1,6 @@
 //! One entry of a dump: the tensors of one call, and which of them the reference takes.
 
-use super::cursor::{Cursor, Stop, decode};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 use super::section::{Section, Skip};
 use super::statistic::{statistic, truth};
 use super::target::Marker;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::source::{Finding, Host, Kind, Place, ReadError};
 
-use super::cursor::decode;
+use crate::text::json::cursor::decode;
 use super::feed::{Feed, FeedError};
 
 /// Replacements in the order in which they are done, each on the result of the one before.

@@ -11,7 +11,6 @@
 
 mod audit;
 mod construct_json;
-mod cursor;
 mod directories;
 mod dump_json;
 mod dump_trend;
@@ -32,7 +31,6 @@ pub mod target;
 mod tensor;
 #[cfg(test)]
 mod tests;
-mod unicode_digits;
 
 pub use audit::STORED_LIMIT;
 pub use dump_trend::{DumpTrend, Extent, Scope, TrendOptions};

@@ -3,8 +3,8 @@
 use crate::text::decimal;
 use crate::text::json::pull::Kind;
 
-use super::cursor::{Cursor, Stop, decode};
-use super::unicode_digits::with_ascii_digits;
+use crate::text::json::cursor::{Cursor, Stop, decode};
+use crate::text::unicode_digits::with_ascii_digits;
 
 /// Passes the value of a statistic and reads it as the reference does, but does not clip it.
 ///

@@ -1,18 +1,18 @@
 //! Parsing JSON of which the end may not be in memory yet.
 //!
-//! [`Pull`](crate::text::json::pull::Pull) wants one complete value. A dump file is one object of
+//! [`Pull`](super::pull::Pull) wants one complete value. A dump file is one object of
 //! any size, so this reader tells two things apart that are the same to `Pull`: bytes that are no
 //! JSON, and bytes that are not there yet. Who meets the second reads on and starts the same member
 //! again. The dialect is that of Python's `json` module.
 
 use wide::u8x16;
 
-use crate::text::json::escape::{Oddities, text_of};
-use crate::text::json::pull::{Kind, word_kind};
+use super::escape::{Oddities, text_of};
+use super::pull::{Kind, is_delimiter, word_kind};
 
 /// Why a step of the reading did not come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub enum Stop {
     /// The bytes in memory end before the value does.
     More,
     /// The bytes are not JSON.
@@ -26,7 +26,7 @@ pub(super) enum Stop {
 
 /// A reader that walks through bytes in memory.
 #[derive(Debug)]
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
     /// Whether the input ends where the bytes do.
@@ -38,30 +38,30 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// Starts at the first of these bytes; `last` says that no others follow them.
-    pub(super) fn new(bytes: &'a [u8], last: bool) -> Self {
+    pub fn new(bytes: &'a [u8], last: bool) -> Self {
         Self { bytes, at: 0, last, open: Vec::new() }
     }
 
     /// How many bytes were passed.
     #[inline]
-    pub(super) fn at(&self) -> usize {
+    pub fn at(&self) -> usize {
         self.at
     }
 
     /// Passes this many bytes.
-    pub(super) fn advance(&mut self, n: usize) {
+    pub fn advance(&mut self, n: usize) {
         self.at = self.bytes.len().min(self.at + n);
     }
 
     /// The bytes from an earlier place to here.
     #[inline]
-    pub(super) fn since(&self, start: usize) -> &'a [u8] {
+    pub fn since(&self, start: usize) -> &'a [u8] {
         self.bytes.get(start..self.at).unwrap_or_default()
     }
 
     /// The first byte of the next token; passes white space.
     #[inline]
-    pub(super) fn token(&mut self) -> Result<u8, Stop> {
+    pub fn token(&mut self) -> Result<u8, Stop> {
         match self.bytes.get(self.at) {
             Some(b) if !is_space(*b) => Ok(*b),
             _ => self.token_behind_space(),
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether only white space is left of the input.
-    pub(super) fn at_end(&mut self) -> Result<bool, Stop> {
+    pub fn at_end(&mut self) -> Result<bool, Stop> {
         match self.token() {
             Ok(_) => Ok(false),
             Err(Stop::More) => Err(Stop::More),
@@ -101,7 +101,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes one byte that must be this one.
     #[inline]
-    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
+    pub fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
         if self.token()? != byte {
             return self.broken(expected);
         }
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes a string; returns the bytes between its quotes.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<&'a [u8], Stop> {
+    pub fn string(&mut self) -> Result<&'a [u8], Stop> {
         if self.token()? != b'"' {
             return self.broken("a string");
         }
@@ -127,7 +127,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes a number or a word.
     #[inline]
-    pub(super) fn word(&mut self) -> Result<(Kind, &'a [u8]), Stop> {
+    pub fn word(&mut self) -> Result<(Kind, &'a [u8]), Stop> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         // One walk over a number finds its end and checks its grammar.
         if let Some((number, _)) = number_length(rest).and_then(|n| rest.split_at_checked(n)) {
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
     /// Passes the comma before a member, its key and the colon; returns the bytes between the quotes
     /// of the key. At the end of the object passes its bracket and returns nothing.
     #[inline]
-    pub(super) fn next_key(&mut self, first: bool) -> Result<Option<&'a [u8]>, Stop> {
+    pub fn next_key(&mut self, first: bool) -> Result<Option<&'a [u8]>, Stop> {
         match self.token()? {
             b'}' => {
                 self.at += 1;
@@ -173,7 +173,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes an object; `member` is called with each key, in front of the value, which it must pass.
     #[inline]
-    pub(super) fn object(
+    pub fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &'a [u8]) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
@@ -188,7 +188,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes an array; `element` is called in front of each element, which it must pass.
     #[inline]
-    pub(super) fn array(
+    pub fn array(
         &mut self,
         mut element: impl FnMut(&mut Self, usize) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
@@ -214,7 +214,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes a value of any type. Not recursive: the depth of nesting is data.
     #[inline]
-    pub(super) fn skip(&mut self) -> Result<(), Stop> {
+    pub fn skip(&mut self) -> Result<(), Stop> {
         match self.token()? {
             b'"' => self.string().map(drop),
             b'{' | b'[' => self.skip_nested(),
@@ -285,13 +285,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// What stands here is not what should.
-    pub(super) fn broken<T>(&self, expected: &'static str) -> Result<T, Stop> {
+    pub fn broken<T>(&self, expected: &'static str) -> Result<T, Stop> {
         Err(Stop::Broken { at: self.at, expected })
     }
 }
 
 /// The text of a string that ends before the cursor, given the bytes between its quotes.
-pub(super) fn decode<'a>(
+pub fn decode<'a>(
     cursor: &Cursor<'_>,
     raw: &'a [u8],
 ) -> Result<(std::borrow::Cow<'a, str>, Oddities), Stop> {
@@ -353,12 +353,6 @@ fn number_length(bytes: &[u8]) -> Option<usize> {
 #[inline]
 fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\n' | b'\r' | b'\t')
-}
-
-/// Whether a byte ends a number or word.
-#[inline]
-fn is_delimiter(b: u8) -> bool {
-    matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t' | b':' | b'"' | b'{' | b'[')
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const ZEROS: [u32; 65] = [
 ];
 
 /// The text with all decimal digits written in ASCII.
-pub(super) fn with_ascii_digits(text: &str) -> String {
+pub fn with_ascii_digits(text: &str) -> String {
     let ascii = |c: char| {
         let after = ZEROS.partition_point(|zero| *zero <= u32::from(c));
         let zero = after.checked_sub(1).and_then(|at| ZEROS.get(at))?;
