@@ -10,18 +10,22 @@
 //! |---|---|
 //! | [`session`] | registers everything; what an embedder calls |
 //! | [`library`] | SQL files that are table functions with named parameters |
+//! | [`function`] | scalar functions, such as those that read call stacks |
 //! | [`sink`] | where results are written as other files |
 //! | [`table`] | table functions and providers: from a call to a scan |
 //! | [`scan`] | the one execution plan: partitions, pruning, order, limits, memory, metrics |
 //! | [`mod@format`] | the formats, one folder each: from a path to units, from a unit to record batches |
 //! | [`source`] | the contract between formats and scan |
+//! | [`stack`] | call stacks as text: frames, and whose code they are |
 //! | [`text`] | bytes: JSON, CSV, exact decimal numbers, interned text |
 
 pub mod format;
+pub mod function;
 pub mod library;
 pub mod scan;
 pub mod session;
 pub mod sink;
 pub mod source;
+pub mod stack;
 pub mod table;
 pub mod text;

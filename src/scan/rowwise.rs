@@ -118,9 +118,8 @@ pub fn scanned(plan: &Arc<dyn ExecutionPlan>) -> Option<Scanned<'_>> {
     let [child] = plan.children()[..] else { return None };
     let below = scanned(child)?;
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        let origin = |expr: &Arc<dyn PhysicalExpr>| {
-            below.columns.get(expr.downcast_ref::<Column>()?.index())?.clone()
-        };
+        let origin =
+            |expr: &Arc<dyn PhysicalExpr>| below.columns.get(expr.downcast_ref::<Column>()?.index())?.clone();
         let columns = projection.expr().iter().map(|e| origin(&e.expr)).collect();
         return Some(Scanned { columns, ..below });
     }

@@ -67,7 +67,9 @@ impl Arguments {
         arguments.paths.extend(by_name.into_iter().flat_map(|(_, paths)| paths));
         if arguments.paths.is_empty() {
             let names = names.join("', '");
-            return plan_err!("{function}: no path given, expected {function}('{names}' [, name => value ...])");
+            return plan_err!(
+                "{function}: no path given, expected {function}('{names}' [, name => value ...])"
+            );
         }
         Ok(arguments)
     }
@@ -87,7 +89,9 @@ impl Arguments {
 fn path_of(function: &str, name: &str, value: &ScalarValue) -> Result<Vec<String>> {
     match texts(value) {
         Some(paths) => Ok(paths),
-        None => plan_err!("{function}: {name} is {value}, expected a path in single quotes or a list of paths"),
+        None => {
+            plan_err!("{function}: {name} is {value}, expected a path in single quotes or a list of paths")
+        }
     }
 }
 

@@ -266,7 +266,12 @@ impl TableFunction {
     /// How to call it, for listings: `memory_events(path [, match => 'nearest'|'inside'] ...)`.
     pub fn signature(&self) -> String {
         let option = |a: &Argument| format!(" [, {} => {}]", a.name, a.takes.choices());
-        format!("{}({}{})", self.name, self.paths.join(", "), self.arguments.iter().map(option).collect::<String>())
+        format!(
+            "{}({}{})",
+            self.name,
+            self.paths.join(", "),
+            self.arguments.iter().map(option).collect::<String>()
+        )
     }
 
     /// The format and the treatment of problems that these options stand for.

@@ -20,6 +20,7 @@ mod feed;
 pub mod layout;
 mod mapping;
 mod micro_step;
+mod pattern;
 mod quiet;
 mod reader;
 mod rows;

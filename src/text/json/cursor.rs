@@ -99,6 +99,16 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Passes these bytes if they are the next ones.
+    #[inline]
+    pub fn passes(&mut self, bytes: &[u8]) -> bool {
+        let found = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(bytes));
+        if found {
+            self.at += bytes.len();
+        }
+        found
+    }
+
     /// Passes one byte that must be this one.
     #[inline]
     pub fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), Stop> {
@@ -123,6 +133,31 @@ impl<'a> Cursor<'a> {
             }
             None => self.short("a string that ends"),
         }
+    }
+
+    /// Passes a number and reads it as a 64-bit float, when one stands here and the bytes go on behind
+    /// it; else passes nothing.
+    #[inline]
+    pub fn float(&mut self) -> Option<(f64, &'a [u8])> {
+        let rest = self.bytes.get(self.at..)?;
+        let start = usize::from(*rest.first()? == b'-');
+        // What the library takes and JSON does not: words, leading zeros, a point without digits around.
+        let mut whole = start;
+        while rest.get(whole).is_some_and(u8::is_ascii_digit) {
+            whole += 1;
+        }
+        let zeros = whole - start > 1 && rest.get(start) == Some(&b'0');
+        let point = rest.get(whole) == Some(&b'.') && !rest.get(whole + 1).is_some_and(u8::is_ascii_digit);
+        if whole == start || zeros || point {
+            return None;
+        }
+        let (value, length) = fast_float2::parse_partial::<f64, _>(rest).ok()?;
+        let raw = rest.get(..length)?;
+        if !rest.get(length).is_some_and(|b| is_delimiter(*b)) {
+            return None;
+        }
+        self.at += length;
+        Some((value, raw))
     }
 
     /// Passes a number or a word.
@@ -217,9 +252,45 @@ impl<'a> Cursor<'a> {
     pub fn skip(&mut self) -> Result<(), Stop> {
         match self.token()? {
             b'"' => self.string().map(drop),
+            b'[' if self.skip_naturals() => Ok(()),
             b'{' | b'[' => self.skip_nested(),
             _ => self.word().map(drop),
         }
+    }
+
+    /// Passes a list of whole numbers, such as a shape; passes nothing when anything else stands there.
+    #[inline]
+    fn skip_naturals(&mut self) -> bool {
+        let mut rest = self.bytes.get(self.at + 1..).unwrap_or_default().iter();
+        let mut next = || rest.next().copied().unwrap_or(0);
+        let mut b = next();
+        loop {
+            while is_space(b) {
+                b = next();
+            }
+            let first = b;
+            if !first.is_ascii_digit() {
+                return false;
+            }
+            b = next();
+            if first == b'0' && b.is_ascii_digit() {
+                return false;
+            }
+            while b.is_ascii_digit() {
+                b = next();
+            }
+            while is_space(b) {
+                b = next();
+            }
+            match b {
+                b',' => b = next(),
+                b']' => break,
+                _ => return false,
+            }
+        }
+        let left = rest.as_slice().len();
+        self.at = self.bytes.len() - left;
+        true
     }
 
     fn skip_nested(&mut self) -> Result<(), Stop> {
@@ -291,10 +362,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// The text of a string that ends before the cursor, given the bytes between its quotes.
-pub fn decode<'a>(
-    cursor: &Cursor<'_>,
-    raw: &'a [u8],
-) -> Result<(std::borrow::Cow<'a, str>, Oddities), Stop> {
+pub fn decode<'a>(cursor: &Cursor<'_>, raw: &'a [u8]) -> Result<(std::borrow::Cow<'a, str>, Oddities), Stop> {
     match text_of(raw) {
         Some(text) => Ok(text),
         None => cursor.broken("a string before this place whose escapes are complete"),
@@ -369,6 +437,81 @@ mod tests {
             assert!(matches!(Cursor::new(cut.as_bytes(), true).skip(), Err(Stop::Broken { .. })), "{cut}");
         }
         assert_eq!(Cursor::new(text.as_bytes(), false).skip(), Ok(()));
+    }
+
+    #[test]
+    fn both_ways_to_pass_a_list_agree() {
+        for list in [
+            "[]",
+            "[ ]",
+            "[1]",
+            "[0, 10 ,\n 2]",
+            "[01]",
+            "[1,]",
+            "[,1]",
+            "[1 2]",
+            "[-1]",
+            "[1.5]",
+            "[[1]]",
+            "[1",
+        ] {
+            let text = format!("{list}x");
+            let mut quick = Cursor::new(text.as_bytes(), true);
+            let mut slow = Cursor::new(text.as_bytes(), true);
+            if quick.skip_naturals() {
+                assert_eq!(slow.skip_nested(), Ok(()), "{list}");
+                assert_eq!(quick.at(), slow.at(), "{list}");
+            } else {
+                assert_eq!(quick.at(), 0, "{list}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_as_by_the_grammar() {
+        let words = [
+            "0",
+            "-0",
+            "12",
+            "-1.5",
+            "1e5",
+            "1E+5",
+            "-1.25e-07",
+            "01",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "1e+",
+            "+1",
+            "1x",
+            "--1",
+            "0.0",
+            "00",
+            "1.e5",
+            "inf",
+            "nan",
+            "-inf",
+            "1e400",
+            "123456789012345678901234567890",
+            "1.5.2",
+            "0.00010156631469726562",
+            "-7.3144307136535645",
+            "1e-400",
+            "0x10",
+            "1_0",
+        ];
+        for word in words {
+            let text = format!("{word},");
+            let mut cursor = Cursor::new(text.as_bytes(), true);
+            let expected = (word_kind(word.as_bytes()) == Some(Kind::Number))
+                .then(|| word.parse::<f64>().ok())
+                .flatten();
+            let found = cursor.float();
+            assert_eq!(found.map(|(value, _)| value.to_bits()), expected.map(f64::to_bits), "{word}");
+            assert_eq!(cursor.at(), if expected.is_some() { word.len() } else { 0 }, "{word}");
+            assert_eq!(Cursor::new(word.as_bytes(), true).float(), None, "{word} at the edge");
+        }
     }
 
     #[test]
