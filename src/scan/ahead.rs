@@ -29,8 +29,9 @@ use crate::source::{Finding, Host, ReadError};
 use super::host::ScanHost;
 use super::run::Reading;
 
-/// Units that may be begun for each worker, the one at the front included.
-const AHEAD_PER_READER: usize = 2;
+/// Units that may be begun besides those that are being read: more would only make the end, when the
+/// consumer works alone, longer.
+const AHEAD: usize = 1;
 
 /// Rows of one unit that may wait before it is at the front, in bytes of memory. A worker that has
 /// more waits itself.
@@ -87,7 +88,7 @@ impl Window {
     /// A window for so many workers. `waiting` is asked for the memory of rows that wait.
     pub(super) fn new(reading: Reading, readers: usize, waiting: MemoryReservation) -> Self {
         let state = State { next: 0, front: 0, slots: VecDeque::new(), waiting, closed: false };
-        Self { reading, ahead: readers * AHEAD_PER_READER, state: Mutex::new(state), changed: Condvar::new() }
+        Self { reading, ahead: readers + AHEAD, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -17,7 +17,7 @@ const PRAGMAS: &str = "PRAGMA page_size = 4096;
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     PRAGMA temp_store = MEMORY;
-    PRAGMA cache_size = -32768;";
+    PRAGMA cache_size = -8192;";
 
 /// A database that is being written, in one transaction. Dropped before [`StagedDatabase::publish`] it
 /// leaves nothing.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::source::{Finding, Host, Kind, Place, ReadError};
@@ -14,6 +15,9 @@ use crate::text::json::cursor::{Cursor, Stop, decode};
 
 /// The key that Megatron runs add; its value is the number of micro-steps, which is not used.
 const MEGATRON: &str = "megatron_micro_step_number";
+
+/// A key and its parent take about so many bytes, or more.
+const BYTES_PER_KEY: u64 = 100;
 
 /// What stands behind a key of `construct.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,8 @@ impl Construct {
             }
         };
         let mut out = Construct::default();
+        // About as many keys as the file has room for, so that the table need not grow.
+        out.table.reserve((feed.len() / BYTES_PER_KEY).min(1 << 20) as usize, |(h, _)| *h);
         match out.fill(&mut feed, host) {
             Ok(None) => {}
             Ok(Some((key, message))) => {
@@ -212,16 +218,24 @@ impl Construct {
     /// Sets the parent of a key, at its first position when it has been there before.
     fn set(&mut self, key: &str, parent: Parent) -> u32 {
         let hash = xxh3_64(key.as_bytes());
-        if let Some(number) = self.find_hashed(key, hash) {
-            if let Some(member) = self.members.get_mut(number as usize) {
-                member.1 = parent;
+        let (members, text) = (&self.members, &self.text);
+        let same = |&(h, n): &(u64, u32)| {
+            let known = members.get(n as usize).and_then(|(t, _)| text.get(t.start as usize..t.end as usize));
+            h == hash && known == Some(key)
+        };
+        let number = match self.table.entry(hash, same, |(h, _)| *h) {
+            Entry::Occupied(entry) => entry.get().1,
+            Entry::Vacant(entry) => {
+                let number = self.members.len() as u32;
+                entry.insert((hash, number));
+                let text = self.push_text(key);
+                self.members.push((text, parent));
+                return number;
             }
-            return number;
+        };
+        if let Some(member) = self.members.get_mut(number as usize) {
+            member.1 = parent;
         }
-        let number = self.members.len() as u32;
-        let text = self.push_text(key);
-        self.members.push((text, parent));
-        self.table.insert_unique(hash, (hash, number), |(h, _)| *h);
         number
     }
 

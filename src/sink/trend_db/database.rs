@@ -1,5 +1,6 @@
 //! Writing a trend database.
 
+use std::panic::resume_unwind;
 use std::path::Path;
 
 use crate::format::msprobe_dump::{Extent, Metric, STORED_LIMIT};
@@ -16,7 +17,7 @@ use super::targets::Targets;
 const FLUSH_ROWS: usize = 5000;
 
 /// Rows in one statement; more hardly helps.
-const ROWS_PER_INSERT: usize = 50;
+const ROWS_PER_INSERT: usize = 100;
 
 /// One value of a tensor in a step.
 #[derive(Debug, Clone, Copy)]
@@ -184,16 +185,11 @@ impl TrendDatabase {
         if self.pending.is_empty() {
             return Ok(());
         }
-        // Rows go in by their key: the table is a tree over it. Of equal keys the first row counts.
-        let targets = &self.targets;
-        let key = |row: &Pending| (row.rank, row.step, targets.id(row.target), row.metric.index());
-        // Stable, and quick: the rows of a file come in long runs that are sorted already.
-        let mut order: Vec<_> = self.pending.iter().map(key).zip(0u32..).collect();
-        order.sort_by_key(|(key, _)| *key);
+        let order = self.in_order();
         let mut stored = 0;
         for place in order.chunk_by(|(a, _), (b, _)| (a.0, a.1) == (b.0, b.1)) {
             let Some(((rank, step, ..), _)) = place.first() else { continue };
-            let rows = place.iter().map(|((_, _, id, _), at)| {
+            let rows = place.iter().map(|((_, _, id), at)| {
                 let row = self.pending.get(*at as usize).copied().unwrap_or(NO_ROW);
                 let [norm, max, min, mean] = row.statistics.map(Cell::Real);
                 [Cell::Int(*id), Cell::Int(metric_id(row.metric)), norm, max, min, mean]
@@ -208,15 +204,50 @@ impl TrendDatabase {
         Ok(())
     }
 
+    /// The rows that wait by their keys, with their places: the table is a tree over the keys. Of equal
+    /// keys the first row comes first, and counts.
+    fn in_order(&self) -> Vec<((i64, i64, i64), u32)> {
+        let place = |row: &Pending| (row.rank, row.step);
+        let id = |row: &Pending| self.targets.id(row.target);
+        let first = self.pending.first().map(place).unwrap_or_default();
+        // Nearly always all rows are of one rank and step; then a number says all about the order.
+        if self.targets.tries() < 1 << 29 && self.pending.iter().all(|row| place(row) == first) {
+            let key = |row: &Pending| (id(row) << 2 | row.metric.index() as i64) as u64;
+            let mut order: Vec<u64> = self.pending.iter().zip(0u64..).map(|(row, at)| key(row) << 32 | at).collect();
+            order.sort_unstable();
+            return order.iter().map(|key| ((first.0, first.1, (key >> 34) as i64), *key as u32)).collect();
+        }
+        let key = |row: &Pending| (row.rank, row.step, id(row), row.metric);
+        let mut order: Vec<_> = self.pending.iter().map(key).zip(0u32..).collect();
+        order.sort();
+        order.into_iter().map(|((rank, step, id, _), at)| ((rank, step, id), at)).collect()
+    }
+
+    /// The tags of each metric, in the order in which the metrics were met. The readers have come to
+    /// their end, so there are threads to spare.
+    fn tags(&self) -> Vec<(Metric, Tags)> {
+        // The connection may not be shared, and need not be.
+        let targets = &self.targets;
+        let of_metric = |metric: Metric| {
+            let mut tags = Tags::default();
+            targets.of_metric(metric).for_each(|(id, name)| tags.add(id, name));
+            (metric, tags)
+        };
+        std::thread::scope(|scope| {
+            let jobs: Vec<_> =
+                targets.metrics().iter().map(|m| scope.spawn(move || of_metric(*m))).collect();
+            let ended = jobs.into_iter().map(|job| job.join().unwrap_or_else(|e| resume_unwind(e)));
+            ended.collect()
+        })
+    }
+
     fn write_end(&mut self, extent: Extent, indexes: bool) -> rusqlite::Result<()> {
         let db = self.database.connection();
         let insert_tag = BulkInsert::<0, 4>::new("INSERT OR FAIL INTO monitoring_tags", ROWS_PER_INSERT);
         let insert_pair =
             BulkInsert::<0, 2>::new("INSERT OR FAIL INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
         let mut last_tag = 0;
-        for metric in self.targets.metrics() {
-            let mut tags = Tags::default();
-            self.targets.of_metric(*metric).for_each(|(id, name)| tags.add(id, name));
+        for (metric, mut tags) in self.tags() {
             let tags = tags.sorted();
             let first = last_tag + 1;
             let numbered = || (first..).zip(&tags);
@@ -226,7 +257,7 @@ impl TrendDatabase {
                         Cell::Int(id),
                         Cell::Text(name),
                         Cell::Text(category.name()),
-                        Cell::Int(metric_id(*metric)),
+                        Cell::Int(metric_id(metric)),
                     ]
                 })
                 .collect();
