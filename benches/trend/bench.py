@@ -3,8 +3,9 @@ prints one table.
 
 The reference is mindstudio-probe 26.2.0, in a process of its own, as we are; what is compared are the wall
 times of the whole processes, taken alternately in one run on one machine, with warm files. Ours is a median
-of three; the reference's is one run of the large inputs and a median of three of the small ones. With one
-thread both are bound to one core. Exits with 1 when a bar is missed or a database differs."""
+of three; the reference's is one run of the large inputs and a median of three of the small ones. With
+`--threads 1` one thread reads, and the one that writes the database runs beside it. Exits with 1 when a bar is
+missed or a database differs."""
 
 import os
 import statistics
@@ -41,12 +42,13 @@ class Sample:
         self.rss = usage.ru_maxrss * 1024 / MB
 
 
-def cores_for(threads):
-    return sorted(os.sched_getaffinity(0))[:threads]
+def cores_for():
+    """Two cores, for us and for the reference."""
+    return sorted(os.sched_getaffinity(0))[:2]
 
 
 def query(sql, threads):
-    return Sample([PROGRAM, "--quiet", "--threads", str(threads), "--format", "csv", "-c", sql], cores_for(threads))
+    return Sample([PROGRAM, "--quiet", "--threads", str(threads), "--format", "csv", "-c", sql], cores_for())
 
 
 def ours(tree, out, threads):
@@ -54,9 +56,9 @@ def ours(tree, out, threads):
     return query(f"COPY (SELECT * FROM dump_trend('{tree}')) TO '{out}' STORED AS TREND_DB", threads)
 
 
-def reference(tree, out, threads):
+def reference(tree, out):
     subprocess.run(["rm", "-rf", str(out)], check=True)
-    return Sample([REFERENCE, str(HERE / "reference.py"), str(tree), str(out), "true"], cores_for(threads))
+    return Sample([REFERENCE, str(HERE / "reference.py"), str(tree), str(out), "true"], cores_for())
 
 
 def median(samples, what):
@@ -99,7 +101,7 @@ def export(table, shape, size):
     references = []
     for turn in range(RUNS):
         if turn == 0 or size == "2M":
-            references.append(reference(tree, theirs, 2))
+            references.append(reference(tree, theirs))
         for threads in runs:
             runs[threads].append(ours(tree, out, threads))
     seconds = median(references, "wall")

@@ -29,9 +29,11 @@ use crate::source::{Finding, Host, ReadError};
 use super::host::ScanHost;
 use super::run::Reading;
 
-/// Units that may be begun besides those that are being read: more would only make the end, when the
-/// consumer works alone, longer.
-const AHEAD: usize = 1;
+/// Input that may have been read besides that which is being read, in bytes, and the most units that
+/// this can be. Of large units one is enough: more would only make the end, when the consumer works
+/// alone, longer. Of small ones several are needed to keep everybody busy.
+const AHEAD_BYTES: u64 = 16 << 20;
+const MOST_AHEAD: u64 = 16;
 
 /// Rows of one unit that may wait before it is at the front, in bytes of memory. A worker that has
 /// more waits itself.
@@ -88,7 +90,10 @@ impl Window {
     /// A window for so many workers. `waiting` is asked for the memory of rows that wait.
     pub(super) fn new(reading: Reading, readers: usize, waiting: MemoryReservation) -> Self {
         let state = State { next: 0, front: 0, slots: VecDeque::new(), waiting, closed: false };
-        Self { reading, ahead: readers + AHEAD, state: Mutex::new(state), changed: Condvar::new() }
+        let units = reading.units();
+        let mean = units.iter().map(|u| u.bytes()).sum::<u64>() / (units.len() as u64).max(1);
+        let ahead = (AHEAD_BYTES / mean.max(1)).clamp(1, MOST_AHEAD) as usize;
+        Self { reading, ahead: readers + ahead, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

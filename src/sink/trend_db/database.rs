@@ -213,7 +213,8 @@ impl TrendDatabase {
         // Nearly always all rows are of one rank and step; then a number says all about the order.
         if self.targets.tries() < 1 << 29 && self.pending.iter().all(|row| place(row) == first) {
             let key = |row: &Pending| (id(row) << 2 | row.metric.index() as i64) as u64;
-            let mut order: Vec<u64> = self.pending.iter().zip(0u64..).map(|(row, at)| key(row) << 32 | at).collect();
+            let mut order: Vec<u64> =
+                self.pending.iter().zip(0u64..).map(|(row, at)| key(row) << 32 | at).collect();
             order.sort_unstable();
             return order.iter().map(|key| ((first.0, first.1, (key >> 34) as i64), *key as u32)).collect();
         }
@@ -234,8 +235,7 @@ impl TrendDatabase {
             (metric, tags)
         };
         std::thread::scope(|scope| {
-            let jobs: Vec<_> =
-                targets.metrics().iter().map(|m| scope.spawn(move || of_metric(*m))).collect();
+            let jobs: Vec<_> = targets.metrics().iter().map(|m| scope.spawn(move || of_metric(*m))).collect();
             let ended = jobs.into_iter().map(|job| job.join().unwrap_or_else(|e| resume_unwind(e)));
             ended.collect()
         })
