@@ -9,6 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`session`] | registers everything; what an embedder calls |
+//! | [`overview`] | what lies below a path: for a first look, and for views over it |
 //! | [`library`] | SQL files that are table functions with named parameters |
 //! | [`sink`] | where results are written as other files |
 //! | [`table`] | table functions and providers: from a call to a scan |
@@ -19,6 +20,7 @@
 
 pub mod format;
 pub mod library;
+pub mod overview;
 pub mod scan;
 pub mod session;
 pub mod sink;

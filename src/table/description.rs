@@ -71,6 +71,8 @@ pub struct TableFunction {
     pub name: &'static str,
     /// What its rows are, in one line.
     pub purpose: &'static str,
+    /// The name of the view over a directory that holds its data, if it gets one.
+    pub view: Option<&'static str>,
     /// The named arguments it takes besides the path.
     pub arguments: &'static [Argument],
     /// Makes the format from options that were checked against `arguments`.
@@ -114,18 +116,21 @@ const TABLE_FUNCTIONS: [TableFunction; 4] = [
     TableFunction {
         name: "memory_events",
         purpose: "allocations of an Ascend PyTorch profiler tree, each with its call stack",
+        view: Some("memory"),
         arguments: &[MATCH, ON_ERROR],
         make: |chosen| Arc::new(MemoryEvents::new(chosen.pick("match", &MatchRule::ALL))),
     },
     TableFunction {
         name: "memory_records",
         purpose: "level of device memory over time, from memory_record.csv or the profiler database",
+        view: Some("memory_record"),
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemoryRecords),
     },
     TableFunction {
         name: "dump_trend",
         purpose: "statistics of the tensors of an msprobe dump over steps and ranks",
+        view: Some("trend"),
         arguments: &[MICRO_STEP, MAPPING, SCOPE, ON_ERROR],
         make: |chosen| {
             let options = TrendOptions::default()
@@ -138,6 +143,7 @@ const TABLE_FUNCTIONS: [TableFunction; 4] = [
     TableFunction {
         name: "diagnostics",
         purpose: "what was found under a path, and every problem and note about it",
+        view: None,
         arguments: &[],
         make: |_| {
             Arc::new(Diagnostics::new(vec![
@@ -181,7 +187,12 @@ impl Chosen<'_> {
 impl TableFunction {
     /// The columns of its rows.
     pub fn schema(&self) -> SchemaRef {
-        (self.make)(&Chosen { options: &vec![] }).schema()
+        self.format().schema()
+    }
+
+    /// The format that it reads when no option is given.
+    pub fn format(&self) -> Arc<dyn Format> {
+        (self.make)(&Chosen { options: &vec![] })
     }
 
     /// How to call it, for listings: `memory_events(path [, match => 'nearest'|'inside'] ...)`.
