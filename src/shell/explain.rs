@@ -41,8 +41,11 @@ pub(crate) fn explained(
             let prefix = text.split("No field named").next().unwrap_or_default().to_owned();
             format!("{prefix}No field named {name}")
         }
-        // The engine's own suggestion is kept, in the form of ours.
-        None => text.replace("\nDid you mean", "\nhint: did you mean"),
+        // Ours knows all functions, and measures likeness as people do.
+        None => match text.split_once("\nDid you mean") {
+            Some((message, _)) => message.trim_end_matches('.').to_owned(),
+            None => text,
+        },
     });
     let failure = match place.and_then(|place| excerpt(text, place)) {
         Some(excerpt) => failure.map(|text| match text.split_once("\nhint: ") {
@@ -52,7 +55,7 @@ pub(crate) fn explained(
         None => failure,
     };
     match suggestion {
-        Some(suggestion) => failure.hint(&suggestion),
+        Some(suggestion) => failure.hinted(&suggestion),
         None => failure,
     }
 }
@@ -98,7 +101,10 @@ fn column_hint(name: &str, columns: &[String]) -> String {
 
 fn name_hint(message: &str, name: &str, context: &SessionContext) -> Option<String> {
     if message.contains("Invalid function") {
-        return None;
+        let lines = listing::functions(context).unwrap_or_default();
+        let meant = closest(name, lines.iter().map(|line| line.name.as_str()));
+        let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
+        return Some(format!("{meant}SHOW FUNCTIONS lists what there is"));
     }
     let functions = session::table_function_names(context).unwrap_or_default();
     if functions.iter().any(|f| f == name) {

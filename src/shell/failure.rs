@@ -108,8 +108,12 @@ impl Failure {
     }
 
     /// The same failure, with what to do about it.
-    pub(crate) fn hint(self, hint: &str) -> Self {
-        self.map(|text| if text.contains(hint) { text } else { format!("{text}{HINT}{hint}") })
+    pub(crate) fn hinted(self, hint: &str) -> Self {
+        let add = |text: String| if text.contains(hint) { text } else { format!("{text}{HINT}{hint}") };
+        match self {
+            Failure::Usage(text) => Failure::Usage(add(text)),
+            other => other.map(add),
+        }
     }
 
     /// The same failure with another text, if it has one that tells of a statement.

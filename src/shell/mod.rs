@@ -33,6 +33,7 @@ mod places;
 mod prompt;
 mod run;
 mod run_dir;
+mod screen;
 mod script;
 mod voice;
 mod watch;
@@ -60,9 +61,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let (flags, matches) = match parsed {
         Ok(both) => both,
         Err(e) if agent && e.use_stderr() => {
-            let text = e.to_string();
-            let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned();
-            let failure = Failure::Usage(text);
+            let failure = usage_failure(&e);
             agent::print_failure(&failure);
             return failure.exit_code();
         }
@@ -90,6 +89,16 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// What clap says, without the page around it.
+fn usage_failure(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let mut parts = text.split("\n\n").map(str::trim);
+    let message = parts.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
+    let tip = parts.find_map(|part| part.strip_prefix("tip: "));
+    Failure::Usage(message).hinted(tip.unwrap_or("--help lists what can be given"))
 }
 
 fn print(text: &[u8]) -> Result<(), Failure> {

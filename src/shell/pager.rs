@@ -5,13 +5,14 @@ use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
 use super::failure::Failure;
+use super::screen;
 
 /// Shows text on the screen, through `$PAGER` (or `less`) when it is longer than that.
 ///
 /// # Errors
 /// When it cannot be written to stdout.
 pub(crate) fn show(text: &[u8]) -> Result<(), Failure> {
-    let height = terminal_size::terminal_size_of(io::stdout()).map_or(24, |(_, h)| usize::from(h.0));
+    let (_, height) = screen::size(io::stdout());
     let lines = text.iter().filter(|b| **b == b'\n').count();
     if io::stdout().is_terminal() && lines + 2 > height && paged(text) {
         return Ok(());

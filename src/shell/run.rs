@@ -41,6 +41,7 @@ use super::listing;
 use super::output::{Destination, Format, Look, Output, StagedResults, Written};
 use super::parameters::Parameters;
 use super::run_dir;
+use super::screen;
 use super::script::{Piece, Script};
 use super::voice::Voice;
 use super::watch::{TICK, Watch, summed};
@@ -210,7 +211,7 @@ impl Runner {
                 let allowed = force || self.session.guard.force;
                 let hint = "put --force in front of its name to replace it";
                 self.session.guard.target(&path.display().to_string(), allowed, hint)?;
-                Some(StagedResults::create(path)?)
+                Some(StagedResults::create(path)?.by_name())
             }
         };
         if once {
@@ -315,10 +316,14 @@ impl Runner {
         if let Some(file) = once {
             session.destination = Destination::File(file.clone());
         }
+        if let Destination::File(file) = &session.destination
+            && let Some(format) = file.format()
+        {
+            session.look.format = format;
+        }
         let on_screen = matches!(session.destination, Destination::Stdout) && io::stdout().is_terminal();
         if on_screen && session.look.width.is_none() {
-            let size = terminal_size::terminal_size_of(io::stdout());
-            session.look.width = size.map(|(width, _)| usize::from(width.0)).filter(|w| *w > 0);
+            session.look.width = Some(screen::size(io::stdout()).0);
         }
         session.look.pager &= on_screen;
         session

@@ -10,6 +10,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::amount::{counted, size};
 use super::failure::tell;
+use super::screen;
 
 /// When progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -125,7 +126,7 @@ impl Watch {
             tell(format_args!("progress: {usage}"));
             return;
         }
-        let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(w, _)| usize::from(w.0));
+        let (width, _) = screen::size(io::stderr());
         let line: String = usage.to_string().chars().take(width.saturating_sub(1)).collect();
         // Under the lock of stdout, so that it does not get into the middle of a result.
         let guard = io::stdout().lock();

@@ -15,7 +15,6 @@ use sqllogictest::{Record, Runner, TestError, TestErrorKind, default_normalizer,
 use engine::{Data, EngineFailure, Kind};
 use report::{Case, Outcome, Report};
 
-use super::amount::counted;
 use super::failure::Failure;
 use super::flags::CheckFlags;
 use super::invocation::{Engine, read_file};
@@ -88,8 +87,8 @@ fn verdict(report: &Report) -> Result<(), Failure> {
     let count = |outcome: fn(&Outcome) -> bool| report.cases().filter(|c| outcome(&c.outcome)).count() as u64;
     let failed = count(|o| matches!(o, Outcome::Failed(_)));
     if failed > 0 {
-        let all = counted(report.cases().count() as u64, "assertion");
-        return Err(Failure::Check(format!("{failed} of {all} failed")));
+        let all = report.cases().count();
+        return Err(Failure::Check(format!("{failed} of {all} assertions failed")));
     }
     let text = |what: &str| format!("{what}: an assertion could not be looked at; the report says why");
     if count(|o| matches!(o, Outcome::Unreadable(_))) > 0 {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use rl_insight_sql::sink::StagedFile;
 
+use super::Format;
 use crate::shell::failure::Failure;
 
 /// Where results go. Clones go to the same place.
@@ -23,6 +24,7 @@ pub(crate) enum Destination {
 #[derive(Debug, Clone)]
 pub(crate) struct StagedResults {
     name: String,
+    format: Option<Format>,
     inner: Arc<Mutex<Option<Inner>>>,
 }
 
@@ -43,7 +45,18 @@ impl StagedResults {
         let staged = StagedFile::create(target).map_err(|e| Failure::Output(e.to_string()))?;
         let file = OpenOptions::new().append(true).open(staged.path()).map_err(|e| trouble(&name, &e))?;
         let inner = Inner { staged, writer: BufWriter::new(file), results: 0 };
-        Ok(Self { name, inner: Arc::new(Mutex::new(Some(inner))) })
+        Ok(Self { name, format: None, inner: Arc::new(Mutex::new(Some(inner))) })
+    }
+
+    /// The same file, for results in the format that its name stands for, if it stands for one.
+    pub(crate) fn by_name(mut self) -> Self {
+        self.format = Format::of_file(Path::new(&self.name));
+        self
+    }
+
+    /// The format that results must have here.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format
     }
 
     /// Puts it in the place of its target. Nothing happens when that was done before.
