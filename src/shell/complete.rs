@@ -1,6 +1,7 @@
 //! What the prompt knows about the text that is being typed: when it is complete, and how a word
 //! could go on.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use datafusion::prelude::SessionContext;
@@ -8,9 +9,10 @@ use futures::FutureExt;
 use rl_insight_sql::library;
 use rl_insight_sql::table::all_table_functions;
 use rustyline::completion::{Completer, Pair};
+use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Context, Helper, Highlighter};
+use rustyline::{Context, Helper};
 
 use super::commands::{Argument, COMMANDS, is_command};
 use super::listing::{self, FunctionLine};
@@ -18,9 +20,11 @@ use super::output::Format;
 use super::script::is_complete;
 
 /// Helps while a line is being edited.
-#[derive(Helper, Highlighter)]
+#[derive(Helper)]
 pub(crate) struct Assistant {
     context: SessionContext,
+    /// Whether there are colours, so that a hint can be told from what is typed.
+    coloured: bool,
 }
 
 /// Words of SQL that are worth completing.
@@ -91,8 +95,8 @@ const TABLES: usize = 8;
 
 impl Assistant {
     /// An assistant that knows the tables and functions of a session.
-    pub(crate) fn new(context: SessionContext) -> Self {
-        Self { context }
+    pub(crate) fn new(context: SessionContext, coloured: bool) -> Self {
+        Self { context, coloured }
     }
 
     fn functions(&self) -> Vec<FunctionLine> {
@@ -316,11 +320,17 @@ impl Hinter for Assistant {
     fn hint(&self, line: &str, pos: usize, _: &Context<'_>) -> Option<String> {
         let before = line.get(..pos).filter(|before| before.len() == line.len())?;
         let (name, end) = open_call(before)?;
-        if end + 1 != before.len() {
+        if !self.coloured || end + 1 != before.len() {
             return None;
         }
         let signature = self.functions().into_iter().find(|f| f.name == name)?.signature;
         Some(format!("  {}", signature.split_once('(')?.1))
+    }
+}
+
+impl Highlighter for Assistant {
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        Cow::Owned(format!("\u{1b}[2m{hint}\u{1b}[0m"))
     }
 }
 
@@ -340,7 +350,7 @@ mod tests {
     use super::*;
 
     fn completions(line: &str) -> (usize, Vec<String>) {
-        let assistant = Assistant::new(SessionContext::new());
+        let assistant = Assistant::new(SessionContext::new(), true);
         let history = DefaultHistory::new();
         let (start, pairs) = assistant.complete(line, line.len(), &Context::new(&history)).unwrap();
         (start, pairs.into_iter().map(|p| p.replacement).collect())
@@ -355,8 +365,10 @@ mod tests {
 
     #[test]
     fn functions_come_with_their_signature() {
-        let assistant =
-            Assistant::new(rl_insight_sql::session::context(rl_insight_sql::session::config()).unwrap());
+        let assistant = Assistant::new(
+            rl_insight_sql::session::context(rl_insight_sql::session::config()).unwrap(),
+            true,
+        );
         let history = DefaultHistory::new();
         let line = "select * from memory_ev";
         let (_, pairs) = assistant.complete(line, line.len(), &Context::new(&history)).unwrap();

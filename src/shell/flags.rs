@@ -38,6 +38,7 @@ Exit codes:
   130  interrupted with Ctrl-C
 
 Files and environment:
+  Flags named with [env: ...] can be given there; the command line comes first.
   $XDG_STATE_HOME/rl-insight-sql/history (~/.local/state) keeps what is typed; RL_INSIGHT_SQL_HISTORY
   names another file, or none when it is empty. $XDG_CONFIG_HOME/rl-insight-sql/init.sql (~/.config) is
   run when the prompt starts. PAGER, NO_COLOR, CLICOLOR_FORCE and TERM mean what they always do.
@@ -157,23 +158,23 @@ pub(crate) struct Flags {
 #[derive(Debug, Args)]
 pub(crate) struct EngineFlags {
     /// How many threads work on a query [default: the number of cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, env = "RL_INSIGHT_SQL_THREADS", hide_env_values = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 
     /// How much memory queries may use, for example 512m or 4g [default: no limit]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, env = "RL_INSIGHT_SQL_MEMORY_LIMIT", hide_env_values = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory_limit: Option<usize>,
 
     /// Where queries put what does not fit into memory [default: the system's directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "RL_INSIGHT_SQL_TEMP_DIR", hide_env_values = true, value_name = "DIR")]
     pub(crate) temp_dir: Option<PathBuf>,
 
     /// How much queries may put there [default: 100g]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, env = "RL_INSIGHT_SQL_DISK_LIMIT", hide_env_values = true, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) disk_limit: Option<usize>,
 
     /// How long a statement may take, in seconds [default: for ever]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, env = "RL_INSIGHT_SQL_TIMEOUT", hide_env_values = true, value_name = "SECONDS")]
     pub(crate) timeout: Option<f64>,
 
     /// What the views over PATHs do with problems in the data: fail, or leave out and count

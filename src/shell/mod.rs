@@ -188,6 +188,10 @@ async fn scripted(
         }
     }
     if let Some(code) = runner.first_failure() {
+        if let Some(output) = &invocation.output {
+            let name = output.display();
+            runner.voice().tell(format_args!("{name} was not written, because a statement failed"));
+        }
         return Ok(code);
     }
     runner.publish()?;

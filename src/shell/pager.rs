@@ -12,7 +12,7 @@ use super::screen;
 /// # Errors
 /// When it cannot be written to stdout.
 pub(crate) fn show(text: &[u8]) -> Result<(), Failure> {
-    let (_, height) = screen::size(io::stdout());
+    let (_, height) = screen::of_stdout();
     let lines = text.iter().filter(|b| **b == b'\n').count();
     if io::stdout().is_terminal() && lines + 2 > height && paged(text) {
         return Ok(());

@@ -101,7 +101,7 @@ fn editor(runner: &Runner) -> rustyline::Result<Line> {
         .behavior(behavior)
         .build();
     let mut editor = Line::with_config(config)?;
-    editor.set_helper(Some(Assistant::new(runner.context().clone())));
+    editor.set_helper(Some(Assistant::new(runner.context().clone(), runner.voice().is_coloured())));
     Ok(editor)
 }
 

@@ -323,7 +323,7 @@ impl Runner {
         }
         let on_screen = matches!(session.destination, Destination::Stdout) && io::stdout().is_terminal();
         if on_screen && session.look.width.is_none() {
-            session.look.width = Some(screen::size(io::stdout()).0);
+            session.look.width = Some(screen::of_stdout().0);
         }
         session.look.pager &= on_screen;
         session
@@ -405,7 +405,10 @@ impl Runner {
 /// [`Failure::Usage`] when a path does not exist.
 pub(crate) async fn survey(paths: &[String]) -> Result<Overview, Failure> {
     let owned = paths.to_vec();
-    let listed = tokio::task::spawn_blocking(move || Overview::of(&owned)).await;
+    let listed = tokio::select! {
+        listed = tokio::task::spawn_blocking(move || Overview::of(&owned)) => listed,
+        Ok(()) = ctrl_c() => return Err(Failure::Interrupted),
+    };
     let listed = listed.map_err(|e| Failure::Query(join_text(&e)))?;
     listed.map_err(|e| Failure::Usage(e.to_string()))
 }

@@ -56,6 +56,11 @@ impl Voice {
         self.quiet
     }
 
+    /// Whether what is said is coloured.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.colour
+    }
+
     /// Whether nothing is said, only kept.
     pub(crate) fn keeps(&self) -> bool {
         self.kept.is_some()

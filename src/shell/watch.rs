@@ -126,7 +126,7 @@ impl Watch {
             tell(format_args!("progress: {usage}"));
             return;
         }
-        let (width, _) = screen::size(io::stderr());
+        let (width, _) = screen::of_stderr();
         let line: String = usage.to_string().chars().take(width.saturating_sub(1)).collect();
         // Under the lock of stdout, so that it does not get into the middle of a result.
         let guard = io::stdout().lock();

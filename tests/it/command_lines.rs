@@ -277,8 +277,22 @@ fn a_file_of_results_is_whole_or_as_it_was() {
     assert_eq!(run(&["-o", path, "-c", "select 3 c"]).code, Some(2));
     assert_eq!(run(&["-o", path, "--force", "--threads", "1", "-c", fails_late]).code, Some(1));
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "a\n1\nb\n2\n");
+    let done = run(&["-o", path, "--force", "--keep-going", "-c", "select nope; select 5 e"]);
+    assert!(done.code == Some(1) && done.stderr.contains("was not written"), "{done:?}");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "a\n1\nb\n2\n");
     assert_eq!(run(&["-o", path, "--force", "-c", "select 3 c"]).code, Some(0));
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "c\n3\n");
+}
+
+#[test]
+fn limits_can_be_set_in_the_environment_and_flags_come_first() {
+    let sql = "select value from information_schema.df_settings where name = 'datafusion.execution.target_partitions'";
+    let mut command = crate::support::program(&["-c", sql]);
+    command.env("RL_INSIGHT_SQL_THREADS", "3");
+    assert_eq!(crate::support::collect(command.output().unwrap()).stdout, "value\n3\n");
+    let mut command = crate::support::program(&["--threads", "2", "-c", sql]);
+    command.env("RL_INSIGHT_SQL_THREADS", "3");
+    assert_eq!(crate::support::collect(command.output().unwrap()).stdout, "value\n2\n");
 }
 
 #[test]

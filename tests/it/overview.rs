@@ -51,6 +51,26 @@ fn what_was_found_is_said_without_opening_a_trace() {
     assert!(done.stderr.lines().count() <= 4, "{}", done.stderr);
 }
 
+/// Listing is what everybody waits for at the start; the bound is loose, for machines that are busy.
+#[test]
+fn thousands_of_ranks_are_listed_in_a_moment() {
+    let dir = tempfile::tempdir().unwrap();
+    for rank in 0..4096 {
+        let profile = dir.path().join(format!("actor/node{}_{rank}_20260526085215123_ascend_pt", rank / 8));
+        let output = profile.join("ASCEND_PROFILER_OUTPUT");
+        fs::create_dir_all(&output).unwrap();
+        fs::write(profile.join(format!("profiler_info_{rank}.json")), "{}").unwrap();
+        for file in ["operator_memory.csv", "memory_record.csv", "trace_view.json"] {
+            fs::write(output.join(file), "x").unwrap();
+        }
+    }
+    let begun = Instant::now();
+    let done = run(&[dir.path().to_str().unwrap(), "-c", "select 1 as a"]);
+    let time = begun.elapsed();
+    assert!(done.stderr.contains("4096 ranks in 1 role (actor), 4096 units"), "{done:?}");
+    assert!(time.as_secs() < 8, "{time:?}");
+}
+
 #[test]
 fn kinds_can_be_mixed_and_nested() {
     let dir = tempfile::tempdir().unwrap();
