@@ -218,6 +218,7 @@ pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failur
         Action::Help => help(runner, argument)?,
         Action::Format => choose_format(runner, argument)?,
         Action::Read => {
+            runner.guard().inside(unquoted(argument))?;
             let script = Script::new(Some(argument.to_owned()), read_file(Path::new(unquoted(argument)))?);
             return runner.run(script).await;
         }

@@ -105,6 +105,10 @@ pub(crate) struct Flags {
     #[command(flatten)]
     pub(crate) engine: EngineFlags,
 
+    /// Read and write no file outside of this directory, whatever the SQL says
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+
     /// Refuse every statement that writes
     #[arg(long)]
     pub(crate) read_only: bool,

@@ -8,6 +8,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
 
+use super::confine::Root;
 use super::failure::Failure;
 
 /// Lets plans pass, or not.
@@ -19,6 +20,8 @@ pub(crate) struct Guard {
     pub(crate) force: bool,
     /// Files that are input, and never a target.
     pub(crate) inputs: Arc<Vec<PathBuf>>,
+    /// Where all files must be, if not anywhere.
+    pub(crate) root: Option<Root>,
 }
 
 /// The option of a COPY that allows an existing target.
@@ -41,6 +44,10 @@ impl Guard {
         }
         let mut refusal = None;
         let plan = plan.transform_down_with_subqueries(|node| {
+            if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = &node {
+                let outside = table.locations.iter().find_map(|location| self.inside(location).err());
+                refusal = refusal.take().or(outside);
+            }
             let LogicalPlan::Copy(mut copy) = node else { return Ok(Transformed::no(node)) };
             let keys = [OVERWRITE.to_owned(), format!("format.{OVERWRITE}")];
             let given: Vec<String> = keys.iter().filter_map(|key| copy.options.remove(key)).collect();
@@ -57,11 +64,20 @@ impl Guard {
         }
     }
 
+    /// Whether a file may be touched at all.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] when it is outside of the root.
+    pub(crate) fn inside(&self, path: &str) -> Result<(), Failure> {
+        self.root.as_ref().map_or(Ok(()), |root| root.pass(path))
+    }
+
     /// Whether a file (or directory) may be written.
     ///
     /// # Errors
-    /// [`Failure::Refused`] when it is input, or is there already and may not be replaced.
+    /// [`Failure::Refused`] when it is outside of the root, is input, or is there already and may not be replaced.
     pub(crate) fn target(&self, target: &str, allowed: bool, hint: &str) -> Result<(), Failure> {
+        self.inside(target)?;
         let path = Path::new(target.strip_prefix("file://").unwrap_or(target));
         let Ok(there) = fs::metadata(path) else { return Ok(()) };
         let real = fs::canonicalize(path).ok();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::ArgMatches;
 
+use super::confine::Root;
 use super::failure::Failure;
 use super::flags::{EngineFlags, Flags, FormatFlag, OnErrorFlag};
 use super::output::{Format, Look};
@@ -93,6 +94,8 @@ pub(crate) struct Invocation {
     pub(crate) output: Option<PathBuf>,
     /// Whether existing files may be replaced.
     pub(crate) force: bool,
+    /// Where all files must be, if not anywhere.
+    pub(crate) root: Option<Root>,
     /// Whether statements that write are refused.
     pub(crate) read_only: bool,
     /// Limits of the one JSON object, when that is asked for.
@@ -191,6 +194,7 @@ impl Invocation {
             look,
             output: flags.output,
             force: flags.force,
+            root: flags.root.map(Root::new).transpose()?,
             read_only: flags.read_only || (flags.agent && !flags.allow_write),
             agent,
             keep_going: flags.keep_going && !flags.agent,

@@ -5,7 +5,7 @@
 //! | [`flags`], [`invocation`] | the command line: as clap sees it, then checked and with scripts read |
 //! | [`script`], [`parameters`] | SQL text, its statements, and the values it is given |
 //! | [`run`], [`workers`] | statements to results, and the threads of the queries |
-//! | [`guard`] | what statements may do |
+//! | [`guard`], [`confine`] | what statements may do, and to which files |
 //! | [`output`], [`pager`] | results to bytes in their destination |
 //! | [`voice`], [`watch`] | what is said besides, and progress |
 //! | [`prompt`], [`commands`], [`complete`] | what happens on a terminal |
@@ -19,6 +19,7 @@ mod amount;
 mod check;
 mod commands;
 mod complete;
+mod confine;
 mod doctor;
 mod explain;
 mod failure;

@@ -102,8 +102,12 @@ impl Runner {
     /// written.
     pub(crate) fn new(invocation: &Invocation) -> Result<Self, Failure> {
         let engine = &invocation.engine;
-        let guard =
-            Guard { read_only: invocation.read_only, force: invocation.force, inputs: Arc::default() };
+        let guard = Guard {
+            read_only: invocation.read_only,
+            force: invocation.force,
+            inputs: Arc::default(),
+            root: invocation.root.clone(),
+        };
         let destination = match &invocation.output {
             None => Destination::Stdout,
             Some(path) => {
@@ -113,8 +117,12 @@ impl Runner {
                 Destination::File(StagedResults::create(path)?)
             }
         };
+        let context = context(engine)?;
+        if let Some(root) = &invocation.root {
+            root.confine(&context);
+        }
         let session = Session {
-            context: context(engine)?,
+            context,
             look: invocation.look.clone(),
             voice: engine.voice.clone(),
             guard,
@@ -148,6 +156,7 @@ impl Runner {
         if paths.is_empty() {
             return Ok(());
         }
+        paths.iter().try_for_each(|path| self.session.guard.inside(path))?;
         let overview = survey(paths).await?;
         overview.register(&self.session.context, self.on_error).await?;
         if let [path] = paths {
@@ -168,6 +177,11 @@ impl Runner {
     /// The session that statements run in.
     pub(crate) fn context(&self) -> &SessionContext {
         &self.session.context
+    }
+
+    /// What statements and commands may do.
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.session.guard
     }
 
     /// Who says things.
