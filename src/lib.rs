@@ -11,19 +11,23 @@
 //! | [`session`] | registers everything; what an embedder calls |
 //! | [`overview`] | what lies below a path: for a first look, and for views over it |
 //! | [`library`] | SQL files that are table functions with named parameters |
+//! | [`function`] | scalar functions, such as those that read call stacks |
 //! | [`sink`] | where results are written as other files |
 //! | [`table`] | table functions and providers: from a call to a scan |
 //! | [`scan`] | the one execution plan: partitions, pruning, order, limits, memory, metrics |
 //! | [`mod@format`] | the formats, one folder each: from a path to units, from a unit to record batches |
 //! | [`source`] | the contract between formats and scan |
+//! | [`stack`] | call stacks as text: frames, and whose code they are |
 //! | [`text`] | bytes: JSON, CSV, exact decimal numbers, interned text |
 
 pub mod format;
+pub mod function;
 pub mod library;
 pub mod overview;
 pub mod scan;
 pub mod session;
 pub mod sink;
 pub mod source;
+pub mod stack;
 pub mod table;
 pub mod text;

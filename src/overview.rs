@@ -38,6 +38,8 @@ pub struct Found {
     pub ranks: BTreeSet<i64>,
     /// Their steps, when the format has steps.
     pub steps: BTreeSet<i64>,
+    /// Their processes, when the format tells processes apart and not ranks.
+    pub processes: BTreeSet<i64>,
     /// Size of their files together, in bytes.
     pub bytes: u64,
     /// How many have a problem that can be seen without opening them, with those that belong to none.
@@ -57,6 +59,7 @@ impl Found {
             roles: BTreeSet::new(),
             ranks: BTreeSet::new(),
             steps: BTreeSet::new(),
+            processes: BTreeSet::new(),
             bytes: 0,
             with_problems: 0,
             files: vec![],
@@ -94,6 +97,7 @@ impl Found {
             match (column.name, value) {
                 ("role", KeyValue::Text(role)) => drop(self.roles.insert(role.clone())),
                 ("rank_id" | "rank", KeyValue::Int(rank)) => drop(self.ranks.insert(*rank)),
+                ("run_pid", KeyValue::Int(process)) => drop(self.processes.insert(*process)),
                 ("source_step" | "step", KeyValue::Int(step)) => drop(self.steps.insert(*step)),
                 _ => {}
             }

@@ -7,6 +7,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
+use crate::function::all_scalar_functions;
 use crate::library::{self, LibraryPlanner};
 use crate::sink::{ExportFormatFactory, all_exports};
 use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_functions};
@@ -16,6 +17,9 @@ use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_fun
 pub fn config() -> SessionConfig {
     let mut config = SessionConfig::new().with_information_schema(true);
     config.options_mut().optimizer.enable_round_robin_repartition = false;
+    // Interleaving the branches of a UNION ALL that are partitioned alike fails in DataFusion 55 when
+    // a branch groups after a window over one partition.
+    config.options_mut().optimizer.prefer_existing_union = true;
     config
 }
 
@@ -57,6 +61,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
         for export in all_exports() {
             state.register_file_format(Arc::new(ExportFormatFactory::new(export)), true)?;
         }
+    }
+    for function in all_scalar_functions() {
+        context.register_udf(function.as_ref().clone());
     }
     context.register_relation_planner(Arc::new(NamedArguments::new(
         functions.iter().map(|f| f.name).collect(),

@@ -1,10 +1,14 @@
 -- memory_at(path, at_ns, match => 'nearest', on_error => 'strict')
 -- Who holds memory at one instant? For each role and rank, what each call stack holds at that time.
 --
--- Parameters: path, match and on_error as in memory_events; at_ns, the time in ns as in start_time_ns.
+-- Parameters: path, match and on_error as in memory_events; at_ns, the time in ns since the epoch, as in
+--   start_time_ns (milliseconds with a fraction are too coarse: a double of them is exact to 250 ns only).
 -- Columns: role, rank_id, call_stack_id, call_stack, allocations, live_kb (KB).
--- An allocation is live from its start up to, but not at, its release; without a release, to the end.
-SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack, count(*) AS allocations, sum(size_kb) AS live_kb
+-- An allocation is live from its start up to, but not at, its release; without a release, to the end of the
+-- recording (RL-Insight gives both, and a release at once, a duration of 0). What was allocated before the recording
+-- began is not in it. Sizes count in whole bytes.
+SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack, count(*) AS allocations,
+  sum(CAST(round(size_kb * 1024) AS BIGINT)) / 1024.0 AS live_kb
 FROM memory_events($path, match => $match, on_error => $on_error)
 WHERE size_kb > 0 AND start_time_ns <= $at_ns AND (release_time_ns IS NULL OR $at_ns < release_time_ns)
 GROUP BY role, rank_id, call_stack_id

@@ -3,36 +3,36 @@
 -- allocations in the recording hold most.
 --
 -- Parameters: path, match and on_error as in memory_events.
--- Columns: role, rank_id, peak_time_ns, call_stack_id, call_stack, name (of the largest allocation),
---   allocations, live_kb (KB), share (of all that is live at the peak).
--- An allocation is live from its start up to, but not at, its release; without a release, to the end.
--- One sweep over starts and releases: the cost grows with n log n.
+-- Columns: role, rank_id, peak_time_ns (the first such moment, ns since the epoch), call_stack_id, call_stack,
+--   name (of the largest allocation), allocations, live_kb (KB), share (of all that is live at the peak, 0 to 1).
+-- An allocation is live from its start up to, but not at, its release; without a release, to the end of the
+-- recording. What was allocated before the recording began is not in it, so the moment can differ from that of
+-- the highest total_allocated_mb. Sizes count in whole bytes.
+-- One sweep over starts and releases, then one look at what is live: the cost grows with n log n.
 WITH e AS (
-  SELECT role, rank_id, name, call_stack_id, call_stack, size_kb, start_time_ns, release_time_ns
+  SELECT role, rank_id, start_time_ns, release_time_ns, CAST(round(size_kb * 1024) AS BIGINT) AS bytes
   FROM memory_events($path, match => $match, on_error => $on_error)
   WHERE size_kb > 0 AND start_time_ns IS NOT NULL
 ),
 change AS (
-  SELECT role, rank_id, start_time_ns AS t, size_kb AS kb FROM e
-  UNION ALL
-  SELECT role, rank_id, release_time_ns AS t, -size_kb AS kb FROM e WHERE release_time_ns IS NOT NULL
+  SELECT role, rank_id, CASE WHEN sign > 0 THEN start_time_ns ELSE release_time_ns END AS t, sign * bytes AS bytes
+  FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN e
 ),
-step AS (SELECT role, rank_id, t, sum(kb) AS kb FROM change GROUP BY role, rank_id, t),
 level AS (
-  SELECT role, rank_id, t, sum(kb) OVER (PARTITION BY role, rank_id ORDER BY t ROWS UNBOUNDED PRECEDING) AS kb FROM step
+  -- In one moment releases come first, so no level is seen that was never reached.
+  SELECT role, rank_id, t,
+    sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes ROWS UNBOUNDED PRECEDING) AS bytes
+  FROM change
 ),
 peak AS (
-  SELECT role, rank_id, t FROM (
-    SELECT role, rank_id, t, row_number() OVER (PARTITION BY role, rank_id ORDER BY kb DESC, t) AS place FROM level
-  ) WHERE place = 1
-),
-live AS (
-  SELECT e.role, e.rank_id, p.t, e.call_stack_id, min(e.call_stack) AS call_stack,
-    first_value(e.name ORDER BY e.size_kb DESC, e.name) AS name, count(*) AS allocations, sum(e.size_kb) AS live_kb
-  FROM e JOIN peak p ON e.role = p.role AND e.rank_id = p.rank_id
-  WHERE e.start_time_ns <= p.t AND (e.release_time_ns IS NULL OR p.t < e.release_time_ns)
-  GROUP BY e.role, e.rank_id, p.t, e.call_stack_id
+  SELECT role, rank_id, first_value(t ORDER BY bytes DESC, t) AS t, max(bytes) AS bytes
+  FROM level WHERE t IS NOT NULL GROUP BY role, rank_id
 )
-SELECT role, rank_id, t AS peak_time_ns, call_stack_id, call_stack, name, allocations, live_kb,
-  live_kb / sum(live_kb) OVER (PARTITION BY role, rank_id) AS share
-FROM live
+SELECT e.role, e.rank_id, peak.t AS peak_time_ns, e.call_stack_id, min(e.call_stack) AS call_stack,
+  first_value(e.name ORDER BY e.size_kb DESC, e.name) AS name, count(*) AS allocations,
+  sum(CAST(round(e.size_kb * 1024) AS BIGINT)) / 1024.0 AS live_kb,
+  CAST(sum(CAST(round(e.size_kb * 1024) AS BIGINT)) AS DOUBLE) / peak.bytes AS share
+FROM peak JOIN memory_events($path, match => $match, on_error => $on_error) AS e
+  ON e.role = peak.role AND e.rank_id = peak.rank_id
+WHERE e.size_kb > 0 AND e.start_time_ns <= peak.t AND (e.release_time_ns IS NULL OR peak.t < e.release_time_ns)
+GROUP BY e.role, e.rank_id, peak.t, peak.bytes, e.call_stack_id

@@ -90,21 +90,12 @@ fn same_key(ours: &KeyColumn, theirs: &KeyColumn) -> bool {
 }
 
 /// Keys of ours from keys of a format.
-fn outer_keys(format: &dyn Format, unit: &Unit) -> Vec<KeyValue> {
+fn outer_keys(format: &dyn Format, inner: &[KeyValue]) -> Vec<KeyValue> {
     let of = |key: &KeyColumn| {
         let at = format.key_columns().iter().position(|k| same_key(key, k));
-        at.and_then(|at| unit.keys.get(at).cloned()).unwrap_or(KeyValue::Null)
+        at.and_then(|at| inner.get(at).cloned()).unwrap_or(KeyValue::Null)
     };
     std::iter::once(KeyValue::Text(format.name().to_owned())).chain(KEYS.iter().skip(1).map(of)).collect()
-}
-
-/// Keys of a format from ours.
-fn inner_keys(format: &dyn Format, unit: &Unit) -> Vec<KeyValue> {
-    let of = |key: &KeyColumn| {
-        let at = KEYS.iter().position(|k| same_key(k, key));
-        at.and_then(|at| unit.keys.get(at).cloned()).unwrap_or(KeyValue::Null)
-    };
-    format.key_columns().iter().map(of).collect()
 }
 
 /// A finding that belongs to no unit, in the form of one.
@@ -112,6 +103,7 @@ fn loose(format: &dyn Format, finding: Finding) -> Unit {
     let source = KeyValue::Text(format.name().to_owned());
     Unit {
         keys: vec![source, KeyValue::Null, KeyValue::Null, KeyValue::Null],
+        inner_keys: vec![],
         source_path: finding.file.display().to_string(),
         form: String::new(),
         files: vec![],
@@ -147,7 +139,8 @@ impl Format for Diagnostics {
             }
             let present = found.units.into_iter().filter(|u| *main || !u.files.is_empty());
             units.extend(present.map(|mut unit| {
-                unit.keys = outer_keys(format.as_ref(), &unit);
+                unit.inner_keys = std::mem::take(&mut unit.keys);
+                unit.keys = outer_keys(format.as_ref(), &unit.inner_keys);
                 if !main {
                     unit.findings.clear();
                 }
@@ -211,7 +204,7 @@ impl DiagnosticsReader {
             return self.batch(&self.unit.findings, None);
         }
         let mut inner = self.unit.clone();
-        inner.keys = inner_keys(format.as_ref(), &self.unit);
+        inner.keys = std::mem::take(&mut inner.inner_keys);
         let mut request = ReadRequest::new((0..format.schema().fields().len()).collect());
         request.threads = self.request.threads;
         let host = Arc::new(Collector::new(Some(Arc::clone(&self.host))));

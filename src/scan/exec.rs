@@ -158,6 +158,15 @@ impl UnitScanExec {
         &self.spec.format
     }
 
+    /// The same scan with these of its columns, in this order.
+    ///
+    /// # Errors
+    /// When an index is out of range.
+    pub fn narrowed(&self, kept: &[usize]) -> Result<Self> {
+        let kept = kept.iter().filter_map(|at| self.spec.projection.get(*at).copied()).collect();
+        Ok(Self::new(self.spec.clone().with_projection(Some(&kept))?))
+    }
+
     /// The same scan with one partition, in order, see [`ScanSpec::in_order`].
     pub fn in_order(&self) -> Self {
         Self::new(self.spec.clone().in_order())
@@ -264,7 +273,7 @@ impl ExecutionPlan for UnitScanExec {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let kept = |e: &ProjectionExpr| {
             let column = e.expr.downcast_ref::<Column>().filter(|c| c.name() == e.alias)?;
-            self.spec.projection.get(column.index()).copied()
+            Some(column.index())
         };
         let Some(kept) = projection.expr().iter().map(kept).collect::<Option<Vec<usize>>>() else {
             return Ok(None);
@@ -273,7 +282,7 @@ impl ExecutionPlan for UnitScanExec {
         if distinct.len() < kept.len() {
             return Ok(None);
         }
-        Ok(Some(Arc::new(Self::new(self.spec.clone().with_projection(Some(&kept))?))))
+        Ok(Some(Arc::new(self.narrowed(&kept)?)))
     }
 
     fn statistics_from_inputs(

@@ -22,7 +22,7 @@ pub use exec::{ScanSpec, UnitScanExec};
 pub use host::PROBLEMS_LEFT_OUT;
 pub use partition::partition_units;
 pub use prune::{is_unit_filter, prune_units};
-pub use rowwise::{Scanned, in_order, scanned};
+pub use rowwise::{Scanned, in_order, narrowed, scanned};
 
 /// What happens to a problem in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

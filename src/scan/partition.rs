@@ -48,6 +48,7 @@ mod tests {
         let keys = vec![KeyValue::Text("actor".into()), KeyValue::Int(rank)];
         Unit {
             keys,
+            inner_keys: vec![],
             source_path: format!("{rank}/{bytes}"),
             form: "text".into(),
             files: vec![file],

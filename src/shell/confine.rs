@@ -95,7 +95,7 @@ struct Confined {
 
 impl TableFunctionImpl for Confined {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let arguments = Arguments::read(self.function.name, args.exprs())?;
+        let arguments = Arguments::read(self.function.name, self.function.paths, args.exprs())?;
         let is_file = |name: &str| {
             self.function.arguments.iter().any(|a| a.name == name && matches!(a.takes, Takes::File))
         };

@@ -133,7 +133,8 @@ async fn function_schema(context: &SessionContext, name: &str) -> Result<Option<
     // Planning reads nothing, so any path will do; parameters without a default are mostly numbers.
     let inner = function.signature().split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
     let required = inner.split(',').map(str::trim).filter(|p| !p.is_empty() && !p.contains("=>"));
-    let arguments: Vec<&str> = required.map(|p| if p.starts_with("path") { "'.'" } else { "0" }).collect();
+    let is_path = |p: &str| p.starts_with("path") || matches!(p, "base" | "target");
+    let arguments: Vec<&str> = required.map(|p| if is_path(p) { "'.'" } else { "0" }).collect();
     let sql = format!("SELECT * FROM {name}({})", arguments.join(", "));
     let frame = context.sql(&sql).await?;
     Ok(Some(Arc::new(frame.schema().as_arrow().clone())))

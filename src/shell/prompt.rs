@@ -52,6 +52,8 @@ pub(crate) async fn run(mut runner: Runner, init: &Init) -> Result<(), Failure> 
             Ok(Step::Leave) => return runner.publish(),
             Err(Failure::ClosedPipe) => return Err(Failure::ClosedPipe),
             Err(failure) => {
+                // A query that was cancelled may be in the middle of a line.
+                drop(std::io::stdout().lock());
                 runner.voice().failure(&failure);
                 // What is complete by now is kept; the file of a result that broke off is not.
                 if let Err(failure) = runner.after_failure() {

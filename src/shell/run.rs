@@ -380,8 +380,6 @@ impl Runner {
             stopped.store(true, Ordering::Relaxed);
             job.abort();
             self.workers.renew().map_err(|e| no_threads(&e))?;
-            // Whoever is in the middle of writing holds this lock.
-            drop(io::stdout().lock());
         }
         let usage = watch.end();
         match done {

@@ -29,15 +29,21 @@ pub(crate) fn lines(overview: &Overview, paths: &[String]) -> Vec<String> {
 }
 
 fn line(found: &Found) -> String {
-    let mut parts = vec![counted(found.ranks.len() as u64, "rank")];
-    if let Some(part) = parts.first_mut()
-        && !found.roles.is_empty()
-    {
+    let mut parts = Vec::new();
+    if !found.processes.is_empty() {
+        let plural = if found.processes.len() == 1 { "" } else { "es" };
+        parts.push(format!("{} process{plural}", found.processes.len()));
+    } else {
+        let mut part = counted(found.ranks.len() as u64, "rank");
         let mut names: Vec<&str> = found.roles.iter().map(String::as_str).take(ROLES).collect();
         if found.roles.len() > ROLES {
             names.push("...");
         }
-        part.push_str(&format!(" in {} ({})", counted(found.roles.len() as u64, "role"), names.join(", ")));
+        if !names.is_empty() {
+            let roles = counted(found.roles.len() as u64, "role");
+            part.push_str(&format!(" in {roles} ({})", names.join(", ")));
+        }
+        parts.push(part);
     }
     if let (Some(first), Some(last)) = (found.steps.first(), found.steps.last()) {
         let steps = counted(found.steps.len() as u64, "step");

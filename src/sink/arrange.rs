@@ -9,9 +9,8 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{LexRequirement, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
-use crate::scan::in_order;
+use crate::scan::{in_order, narrowed};
 
 /// Rows in a fixed order: that of the files, read by several threads, where the query works row by
 /// row; else the order that the query has.
@@ -53,13 +52,7 @@ pub(super) fn keep_columns(
     if kept.len() == schema.fields().len() {
         return Ok(input);
     }
-    let column = |at: usize| {
-        let name = schema.fields().get(at).map(|f| f.name().clone())?;
-        let expr: Arc<dyn PhysicalExpr> = Arc::new(Column::new(&name, at));
-        Some(ProjectionExpr { expr, alias: name })
-    };
-    let columns: Vec<ProjectionExpr> = kept.into_iter().filter_map(column).collect();
-    Ok(Arc::new(ProjectionExec::try_new(columns, input)?))
+    narrowed(&input, &kept.into_iter().collect::<Vec<_>>())
 }
 
 /// Ascending by those of these columns that are there; NULLs last.

@@ -26,24 +26,29 @@ impl ToSql for Cell<'_> {
     }
 }
 
-/// An insert into one table.
+/// An insert into one table: of each row `SHARED` leading values are the same in all rows of a call,
+/// and the other `OWN` are not.
 #[derive(Debug)]
-pub(super) struct BulkInsert<const COLUMNS: usize> {
+pub(super) struct BulkInsert<const SHARED: usize, const OWN: usize> {
     many: String,
     one: String,
     rows: usize,
 }
 
-impl<const COLUMNS: usize> BulkInsert<COLUMNS> {
+impl<const SHARED: usize, const OWN: usize> BulkInsert<SHARED, OWN> {
     /// `verb` is what stands before the values, for example `INSERT OR FAIL INTO t`; `rows` go into one
     /// statement. Without `OR` SQLite would keep copies of pages to undo the statement alone, and a
     /// statement that fails here ends the whole file.
     pub(super) fn new(verb: &str, rows: usize) -> Self {
-        let row = format!("({})", ["?"; COLUMNS].join(","));
         let rows = rows.max(1);
+        let row = |number: usize| {
+            let own = SHARED + number * OWN;
+            let parameters = (1..=SHARED).chain(own + 1..=own + OWN).map(|n| format!("?{n}"));
+            format!("({})", parameters.collect::<Vec<_>>().join(","))
+        };
         Self {
-            many: format!("{verb} VALUES {}", vec![row.as_str(); rows].join(",")),
-            one: format!("{verb} VALUES {row}"),
+            many: format!("{verb} VALUES {}", (0..rows).map(row).collect::<Vec<_>>().join(",")),
+            one: format!("{verb} VALUES {}", row(0)),
             rows,
         }
     }
@@ -52,7 +57,8 @@ impl<const COLUMNS: usize> BulkInsert<COLUMNS> {
     pub(super) fn run<'a>(
         &self,
         db: &Connection,
-        rows: impl ExactSizeIterator<Item = [Cell<'a>; COLUMNS]>,
+        shared: [Cell<'_>; SHARED],
+        rows: impl ExactSizeIterator<Item = [Cell<'a>; OWN]>,
     ) -> rusqlite::Result<usize> {
         let mut left = rows.len();
         let mut rows = rows;
@@ -62,8 +68,11 @@ impl<const COLUMNS: usize> BulkInsert<COLUMNS> {
                 continue;
             }
             let mut statement = db.prepare_cached(sql)?;
+            for (parameter, cell) in (1..).zip(shared) {
+                statement.raw_bind_parameter(parameter, cell)?;
+            }
             while left >= size {
-                let mut parameter = 1;
+                let mut parameter = SHARED + 1;
                 for row in rows.by_ref().take(size) {
                     for cell in row {
                         statement.raw_bind_parameter(parameter, cell)?;

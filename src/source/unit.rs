@@ -53,6 +53,9 @@ pub struct UnitFile {
 pub struct Unit {
     /// Values of the format's key columns, in the format's order.
     pub keys: Vec<KeyValue>,
+    /// Where the format wraps others: the keys that the unit has in the one that reads it.
+    #[serde(default)]
+    pub inner_keys: Vec<KeyValue>,
     /// The directory or file that the unit comes from, written as the user wrote the path to it.
     pub source_path: String,
     /// How the data is stored, for example `text` or `db`.

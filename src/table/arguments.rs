@@ -19,13 +19,15 @@ pub type Options = Vec<(String, String)>;
 
 impl Arguments {
     /// Reads the arguments of a call of `function`: texts or lists of texts are paths; the fields of
-    /// a struct are options (named arguments arrive like that). `path => '...'` is a path too.
+    /// a struct are options (named arguments arrive like that). The positional arguments can be given by
+    /// their `names`, too: `path => '...'`.
     ///
     /// # Errors
     /// A plan error that names the function and the argument when it is NULL, no constant, or of
     /// another type, or when there is no path.
-    pub fn read(function: &str, expressions: &[Expr]) -> Result<Self> {
+    pub fn read(function: &str, names: &[&str], expressions: &[Expr]) -> Result<Self> {
         let mut arguments = Self::default();
+        let mut by_name: Vec<(usize, Vec<String>)> = Vec::new();
         for (at, expression) in expressions.iter().enumerate() {
             let at = at + 1;
             let Expr::Literal(value, _) = expression else {
@@ -36,7 +38,11 @@ impl Arguments {
             };
             if let ScalarValue::Struct(fields) = value {
                 for (field, column) in fields.fields().iter().zip(fields.columns()) {
-                    arguments.named(function, field.name(), &ScalarValue::try_from_array(column, 0)?)?;
+                    let value = ScalarValue::try_from_array(column, 0)?;
+                    match names.iter().position(|name| name == field.name()) {
+                        Some(place) => by_name.push((place, path_of(function, field.name(), &value)?)),
+                        None => arguments.named(function, field.name(), &value)?,
+                    }
                 }
                 continue;
             }
@@ -57,22 +63,18 @@ impl Arguments {
                 }
             }
         }
+        by_name.sort_by_key(|(place, _)| *place);
+        arguments.paths.extend(by_name.into_iter().flat_map(|(_, paths)| paths));
         if arguments.paths.is_empty() {
-            return plan_err!("{function}: no path given, expected {function}('path' [, name => value ...])");
+            let names = names.join("', '");
+            return plan_err!(
+                "{function}: no path given, expected {function}('{names}' [, name => value ...])"
+            );
         }
         Ok(arguments)
     }
 
     fn named(&mut self, function: &str, name: &str, value: &ScalarValue) -> Result<()> {
-        if name == "path" {
-            let Some(paths) = texts(value) else {
-                return plan_err!(
-                    "{function}: path is {value}, expected a path in single quotes or a list of paths"
-                );
-            };
-            self.paths.extend(paths);
-            return Ok(());
-        }
         if value.is_null() {
             return plan_err!("{function}: {name} is NULL, expected a value");
         }
@@ -81,6 +83,15 @@ impl Arguments {
         }
         self.options.push((name.to_owned(), value.to_string()));
         Ok(())
+    }
+}
+
+fn path_of(function: &str, name: &str, value: &ScalarValue) -> Result<Vec<String>> {
+    match texts(value) {
+        Some(paths) => Ok(paths),
+        None => {
+            plan_err!("{function}: {name} is {value}, expected a path in single quotes or a list of paths")
+        }
     }
 }
 

@@ -7,6 +7,10 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Result, plan_err};
 
 use crate::format::ascend_profile::{MatchRule, MemoryEvents, MemoryRecords};
+use crate::format::memscope::{
+    Level, MemscopeBlocks, MemscopeCompare, MemscopeConfig, MemscopeEvents, MemscopeFiles,
+    MemscopePythonTrace, MemscopeSteps, MemscopeWatch,
+};
 use crate::format::msprobe_dump::{DumpTrend, Scope, TrendOptions};
 use crate::scan::{Diagnostics, OnError};
 use crate::source::Format;
@@ -73,7 +77,9 @@ pub struct TableFunction {
     pub purpose: &'static str,
     /// The name of the view over a directory that holds its data, if it gets one.
     pub view: Option<&'static str>,
-    /// The named arguments it takes besides the path.
+    /// What its positional arguments are called; they can be given by these names, too.
+    pub paths: &'static [&'static str],
+    /// The named arguments it takes besides.
     pub arguments: &'static [Argument],
     /// Makes the format from options that were checked against `arguments`.
     make: fn(&Chosen<'_>) -> Arc<dyn Format>,
@@ -112,11 +118,21 @@ const SCOPE: Argument = Argument {
     purpose: "reference: the tensors that msprobe data2db takes; all: every tensor, and reference_skip says why it leaves one out",
 };
 
-const TABLE_FUNCTIONS: [TableFunction; 4] = [
+const LEVEL: Argument = Argument {
+    name: "level",
+    takes: Takes::OneOf(&["op", "kernel"]),
+    purpose: "what is aligned: operators or the kernels that they launch",
+};
+
+/// Most functions take one path, which may be a list.
+const PATH: &[&str] = &["path"];
+
+const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memory_events",
         purpose: "allocations of an Ascend PyTorch profiler tree, each with its call stack",
         view: Some("memory"),
+        paths: PATH,
         arguments: &[MATCH, ON_ERROR],
         make: |chosen| Arc::new(MemoryEvents::new(chosen.pick("match", &MatchRule::ALL))),
     },
@@ -124,6 +140,7 @@ const TABLE_FUNCTIONS: [TableFunction; 4] = [
         name: "memory_records",
         purpose: "level of device memory over time, from memory_record.csv or the profiler database",
         view: Some("memory_record"),
+        paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemoryRecords),
     },
@@ -131,6 +148,7 @@ const TABLE_FUNCTIONS: [TableFunction; 4] = [
         name: "dump_trend",
         purpose: "statistics of the tensors of an msprobe dump over steps and ranks",
         view: Some("trend"),
+        paths: PATH,
         arguments: &[MICRO_STEP, MAPPING, SCOPE, ON_ERROR],
         make: |chosen| {
             let options = TrendOptions::default()
@@ -141,15 +159,84 @@ const TABLE_FUNCTIONS: [TableFunction; 4] = [
         },
     },
     TableFunction {
+        name: "memscope_events",
+        purpose: "events of msMemScope files (csv or db; old msLeaks files too), one row each",
+        view: Some("memscope"),
+        paths: PATH,
+        arguments: &[ON_ERROR],
+        make: |_| Arc::new(MemscopeEvents),
+    },
+    TableFunction {
+        name: "memscope_blocks",
+        purpose: "allocations of msMemScope files from MALLOC to FREE, one row each",
+        view: None,
+        paths: PATH,
+        arguments: &[ON_ERROR],
+        make: |_| Arc::new(MemscopeBlocks),
+    },
+    TableFunction {
+        name: "memscope_steps",
+        purpose: "steps of msMemScope files, as their marks say",
+        view: None,
+        paths: PATH,
+        arguments: &[ON_ERROR],
+        make: |_| Arc::new(MemscopeSteps),
+    },
+    TableFunction {
+        name: "memscope_watch",
+        purpose: "check sums of watched tensors, from csv files or from images (.bin)",
+        view: None,
+        paths: PATH,
+        arguments: &[ON_ERROR],
+        make: |_| Arc::new(MemscopeWatch),
+    },
+    TableFunction {
+        name: "memscope_python_trace",
+        purpose: "Python calls that msMemScope traced",
+        view: None,
+        paths: PATH,
+        arguments: &[ON_ERROR],
+        make: |_| Arc::new(MemscopePythonTrace),
+    },
+    TableFunction {
+        name: "memscope_config",
+        purpose: "settings with which msMemScope ran, from config.json",
+        view: None,
+        paths: PATH,
+        arguments: &[ON_ERROR],
+        make: |_| Arc::new(MemscopeConfig),
+    },
+    TableFunction {
+        name: "memscope_files",
+        purpose: "files of msMemScope under a path: process, device, kind, version",
+        view: None,
+        paths: PATH,
+        arguments: &[ON_ERROR],
+        make: |_| Arc::new(MemscopeFiles),
+    },
+    TableFunction {
+        name: "memscope_compare",
+        purpose: "launches of two msMemScope runs side by side, aligned by name",
+        view: None,
+        paths: &["base", "target"],
+        arguments: &[LEVEL, ON_ERROR],
+        make: |chosen| Arc::new(MemscopeCompare::new(chosen.pick("level", &Level::ALL))),
+    },
+    TableFunction {
         name: "diagnostics",
         purpose: "what was found under a path, and every problem and note about it",
         view: None,
+        paths: PATH,
         arguments: &[],
         make: |_| {
             Arc::new(Diagnostics::new(vec![
                 (Arc::new(MemoryEvents::default()), true),
                 (Arc::new(MemoryRecords), false),
                 (Arc::new(DumpTrend::new(TrendOptions::default().with_audit(true))), true),
+                (Arc::new(MemscopeBlocks), true),
+                (Arc::new(MemscopeEvents), false),
+                (Arc::new(MemscopeWatch), true),
+                (Arc::new(MemscopePythonTrace), true),
             ]))
         },
     },
@@ -198,7 +285,12 @@ impl TableFunction {
     /// How to call it, for listings: `memory_events(path [, match => 'nearest'|'inside'] ...)`.
     pub fn signature(&self) -> String {
         let option = |a: &Argument| format!(" [, {} => {}]", a.name, a.takes.choices());
-        format!("{}(path{})", self.name, self.arguments.iter().map(option).collect::<String>())
+        format!(
+            "{}({}{})",
+            self.name,
+            self.paths.join(", "),
+            self.arguments.iter().map(option).collect::<String>()
+        )
     }
 
     /// The format and the treatment of problems that these options stand for.
@@ -213,9 +305,9 @@ impl TableFunction {
                     "{}: unknown argument {name}, expected {}",
                     self.name,
                     if known.is_empty() {
-                        "only a path".to_owned()
+                        format!("only {}", self.paths.join(", "))
                     } else {
-                        format!("one of: path, {}", known.join(", "))
+                        format!("one of: {}, {}", self.paths.join(", "), known.join(", "))
                     }
                 );
             };

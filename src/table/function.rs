@@ -23,7 +23,7 @@ impl FormatFunction {
 
 impl TableFunctionImpl for FormatFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let arguments = Arguments::read(self.function.name, args.exprs())?;
+        let arguments = Arguments::read(self.function.name, self.function.paths, args.exprs())?;
         let (format, on_error) = self.function.configure(&arguments.options)?;
         Ok(Arc::new(UnitTable::new(format, arguments.paths, on_error)))
     }

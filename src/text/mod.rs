@@ -6,3 +6,4 @@ pub mod decimal;
 pub mod encoding;
 pub mod interner;
 pub mod json;
+pub mod unicode_digits;

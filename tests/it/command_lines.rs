@@ -335,6 +335,23 @@ fn a_file_of_results_is_whole_or_as_it_was() {
 }
 
 #[test]
+fn every_function_can_be_described() {
+    let mut sql = String::new();
+    let mut count = 0;
+    for function in rl_insight_sql::table::all_table_functions() {
+        sql.push_str(&format!("DESCRIBE {};", function.name));
+        count += 1;
+    }
+    for function in rl_insight_sql::library::functions().unwrap() {
+        sql.push_str(&format!("DESCRIBE {};", function.name()));
+        count += 1;
+    }
+    let done = run(&["-c", &sql]);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    assert_eq!(done.stdout.matches("column_name,data_type,is_nullable,comment\n").count(), count);
+}
+
+#[test]
 fn limits_can_be_set_in_the_environment_and_flags_come_first() {
     let sql = "select value from information_schema.df_settings where name = 'datafusion.execution.target_partitions'";
     let mut command = crate::support::program(&["-c", sql]);

@@ -248,6 +248,7 @@ fn describe(place: &FoundProfile, part: &'static str) -> (Option<Unit>, Vec<Find
     let role = role_of(place, &names, &mut findings);
     let unit = Unit {
         keys: vec![KeyValue::Text(role), KeyValue::Int(rank)],
+        inner_keys: vec![],
         source_path: place.dir.display().to_string(),
         form: form.to_owned(),
         files,

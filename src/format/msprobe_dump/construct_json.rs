@@ -9,8 +9,8 @@ use crate::source::{Finding, Host, Kind, Place, ReadError};
 use crate::text::json::escape::Oddities;
 use crate::text::json::pull;
 
-use super::cursor::{Cursor, Stop, decode};
 use super::feed::{Feed, FeedError};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 
 /// The key that Megatron runs add; its value is the number of micro-steps, which is not used.
 const MEGATRON: &str = "megatron_micro_step_number";
@@ -43,6 +43,8 @@ pub(super) struct Text {
 pub(super) struct Construct {
     text: String,
     members: Vec<(Text, Parent)>,
+    /// The parent that was read last: many calls in a row are in the same module.
+    last_parent: Text,
     table: HashTable<(u64, u32)>,
 }
 
@@ -178,8 +180,12 @@ impl Construct {
     ) -> Result<Parent, Stop> {
         if c.token()? == b'"' {
             let raw = c.string()?;
-            let (text, _): (_, Oddities) = decode(c, raw)?;
-            return Ok(Parent::Key(self.push_text(&text)));
+            // Without escapes the bytes are the text.
+            if self.text_of(self.last_parent).as_bytes() != raw || raw.contains(&b'\\') {
+                let (text, _): (_, Oddities) = decode(c, raw)?;
+                self.last_parent = self.push_text(&text);
+            }
+            return Ok(Parent::Key(self.last_parent));
         }
         let (kind, raw) = c.word()?;
         Ok(match (kind, raw) {

@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::source::Host;
 
-use super::cursor::{Cursor, Stop, decode};
 use super::feed::{Feed, FeedError};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 
 /// What has to be known about a file in which keys are repeated.
 #[derive(Debug, Default)]

@@ -9,14 +9,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::source::{Finding, Kind, Place, ReadError};
 
-use super::cursor::{Cursor, Stop, decode};
 use super::entry::{Detail, Entry};
 use super::mapping::Mapping;
 use super::micro_step::{Found, MicroSteps};
+use super::pattern::Pattern;
 use super::rows::{EntryValues, RowBlock, UnitValues, Words};
 use super::schema::Wanted;
 use super::section::Skip;
 use super::target::{Marker, classify, classify_whole_parts, index_position, take_index};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 
 /// Turns entries into rows.
 pub(super) struct Entries {
@@ -26,6 +27,7 @@ pub(super) struct Entries {
     steps: Option<MicroSteps>,
     block: RowBlock,
     words: Words,
+    pattern: Pattern,
     /// The key as it is understood, and the name of the module in it; kept to save allocations.
     name: String,
     stem: String,
@@ -73,6 +75,7 @@ impl Entries {
             steps: None,
             block: RowBlock::new(wanted),
             words: Words::default(),
+            pattern: Pattern::default(),
             name: String::new(),
             stem: String::new(),
             read: 0,
@@ -141,7 +144,7 @@ impl Entries {
             }
             return Ok(outcome);
         }
-        let entry = Entry::read(c, marker, self.detail)?;
+        let entry = Entry::read(c, marker, self.detail, &mut self.pattern)?;
         self.read += 1;
         self.left.odd_texts += u64::from(odd.any());
         if odd.lone_surrogate {

@@ -1,10 +1,11 @@
 //! One entry of a dump: the tensors of one call, and which of them the reference takes.
 
-use super::cursor::{Cursor, Stop, decode};
+use super::pattern::{Ahead, Pattern};
 use super::section::{Section, Skip};
 use super::statistic::{statistic, truth};
 use super::target::Marker;
 use super::tensor::{Field, Object, Tensor, plain};
+use crate::text::json::cursor::{Cursor, Stop, decode};
 
 /// What of a tensor is to be read.
 #[derive(Debug, Clone, Copy)]
@@ -16,10 +17,11 @@ pub(super) struct Detail {
 }
 
 /// The tensors of one entry.
-#[derive(Debug, Default)]
-pub(super) struct Entry<'a> {
+#[derive(Debug)]
+pub(super) struct Entry<'a, 'p> {
     tensors: Vec<Tensor<'a>>,
     labels: String,
+    pattern: &'p mut Pattern,
     /// Whether the entry says that it is a recomputed forward pass.
     pub(super) recompute: bool,
     /// A member that is not what its name promises, and what was expected.
@@ -30,11 +32,21 @@ pub(super) struct Entry<'a> {
 /// the way down is recursive.
 const MAX_DEPTH: usize = 100;
 
-impl<'a> Entry<'a> {
+impl<'a, 'p> Entry<'a, 'p> {
     /// Passes the value of an entry, which is an object; `marker` is that of its key.
-    pub(super) fn read(c: &mut Cursor<'a>, marker: Marker, detail: Detail) -> Result<Self, Stop> {
-        let mut entry =
-            Entry { tensors: Vec::with_capacity(8), labels: String::with_capacity(64), ..Entry::default() };
+    pub(super) fn read(
+        c: &mut Cursor<'a>,
+        marker: Marker,
+        detail: Detail,
+        pattern: &'p mut Pattern,
+    ) -> Result<Self, Stop> {
+        let mut entry = Entry {
+            tensors: Vec::with_capacity(8),
+            labels: String::with_capacity(64),
+            pattern,
+            recompute: false,
+            fault: None,
+        };
         c.object(|c, key| {
             if marker == Marker::ParametersGrad {
                 return entry.named_value(c, key, Section::Grad, detail);
@@ -254,8 +266,34 @@ impl<'a> Entry<'a> {
     ) -> Result<Object<'a>, Stop> {
         let mut object = Object::default();
         let mut described = (false, false);
-        c.object(|c, key| {
-            let field = Field::of(key);
+        c.expect(b'{', "an object")?;
+        let mut place = Pattern::START;
+        let mut first = true;
+        loop {
+            let start = c.at();
+            let mut other = None;
+            let field = match self.pattern.find(place, |text| c.passes(text)) {
+                Some(Ahead::End) => break,
+                Some(Ahead::Value(field, next)) => {
+                    place = next;
+                    field
+                }
+                None => {
+                    let Some(key) = c.next_key(first)? else {
+                        self.pattern.learn(place, c.since(start), None);
+                        break;
+                    };
+                    c.token()?;
+                    let field = Field::of(key);
+                    if field == Field::Other {
+                        other = Some(key);
+                    } else {
+                        place = self.pattern.learn(place, c.since(start), Some(field));
+                    }
+                    field
+                }
+            };
+            first = false;
             match field {
                 Field::Type | Field::Dtype => {
                     let value = if c.token()? == b'"' { Some(c.string()?) } else { None };
@@ -271,16 +309,21 @@ impl<'a> Entry<'a> {
                     }
                 }
                 Field::Shape => {
-                    c.token()?;
+                    let list = c.token()? == b'[';
                     let start = c.at();
-                    c.skip()?;
+                    if !list || !self.pattern.find_shape(|text| c.passes(text)) {
+                        c.skip()?;
+                        if list {
+                            self.pattern.learn_shape(c.since(start));
+                        }
+                    }
                     object.shape = Some(c.since(start));
                 }
                 Field::Statistic(which) => {
                     let scalar = !matches!(c.token()?, b'{' | b'[');
                     object.looks_like_a_tensor |= scalar;
                     if !scalar && detail.all {
-                        let label = self.push_named(c, label, key)?;
+                        let label = self.push_named(c, label, field.key())?;
                         self.tree(c, label, section, skip, detail, depth + 1)?;
                     } else if detail.statistics {
                         let value = statistic(c)?;
@@ -291,17 +334,16 @@ impl<'a> Entry<'a> {
                         c.skip()?;
                     }
                 }
-                Field::Other => {
+                Field::RequiresGrad | Field::Other => {
                     if detail.all && matches!(c.token()?, b'{' | b'[') {
-                        let label = self.push_named(c, label, key)?;
+                        let label = self.push_named(c, label, other.unwrap_or(field.key()))?;
                         self.tree(c, label, section, skip, detail, depth + 1)?;
                     } else {
                         c.skip()?;
                     }
                 }
             }
-            Ok(())
-        })?;
+        }
         object.looks_like_a_tensor |= described == (true, true);
         Ok(object)
     }

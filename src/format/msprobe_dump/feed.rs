@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::source::{Counter, Finding, Host, InputFile, Kind, Place, ReadError};
 use crate::text::json::window::Window;
 
-use super::cursor::{Cursor, Stop};
+use crate::text::json::cursor::{Cursor, Stop};
 
 /// How much is read at once. Large enough to hold hundreds of entries, small enough for the cache.
 const STEP: usize = 256 << 10;

@@ -142,6 +142,7 @@ impl Dump<'_> {
         keys.push(KeyValue::Int(self.rank));
         Unit {
             keys,
+            inner_keys: vec![],
             source_path: self.rank_dir.path.join(DUMP).display().to_string(),
             form: FORM.to_owned(),
             files,

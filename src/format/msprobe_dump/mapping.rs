@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::source::{Finding, Host, Kind, Place, ReadError};
 
-use super::cursor::decode;
 use super::feed::{Feed, FeedError};
+use crate::text::json::cursor::decode;
 
 /// Replacements in the order in which they are done, each on the result of the one before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

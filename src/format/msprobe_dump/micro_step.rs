@@ -7,14 +7,14 @@
 //! micro-steps as it has top-level modules.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::cell::Cell;
 use std::path::Path;
 
 use crate::source::{Finding, Kind, Place};
 use crate::text::interner::Interner;
 
-use super::construct_json::{Construct, Parent};
-use super::target::index_position;
+use super::construct_json::{Construct, Parent, Text};
+use super::target::{as_forward, index_position};
 
 /// The micro-steps of one file.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(super) struct MicroSteps {
     placed: Vec<Option<Placed>>,
     count: i64,
     any: bool,
+    /// The key that is looked up next, if both files list calls in the same order.
+    next: Cell<u32>,
 }
 
 /// Where a key belongs.
@@ -67,7 +69,8 @@ impl MicroSteps {
             .zip(indices)
             .map(|(micro, index)| Some(Placed { micro: micro?, index }))
             .collect();
-        (Self { any: placed.iter().any(Option::is_some), placed, count, construct }, faults)
+        let any = placed.iter().any(Option::is_some);
+        (Self { any, placed, count, construct, next: Cell::new(0) }, faults)
     }
 
     /// How many micro-steps the file has; at least 1 for a file that was written by a collector.
@@ -88,7 +91,14 @@ impl MicroSteps {
     /// Looks a key up, given its XXH3 hash.
     #[inline]
     pub(super) fn find_hashed(&self, key: &str, hash: u64) -> Found {
-        self.found(self.construct.find_hashed(key, hash))
+        let next = self.next.get();
+        let number = if self.construct.key(next) == key && !key.is_empty() {
+            Some(next)
+        } else {
+            self.construct.find_hashed(key, hash)
+        };
+        self.next.set(number.map_or(next, |n| n.saturating_add(1)));
+        self.found(number)
     }
 
     #[inline]
@@ -99,14 +109,6 @@ impl MicroSteps {
             None => Found::Rootless,
         }
     }
-}
-
-/// A key as it is looked up among the parents: gradients and parameters hang below the forward call.
-fn looked_up(key: &str) -> Cow<'_, str> {
-    if !key.contains(".backward") && !key.contains(".parameters_grad") {
-        return Cow::Borrowed(key);
-    }
-    Cow::Owned(key.replace(".backward", ".forward").replace(".parameters_grad", ".forward"))
 }
 
 /// What is known about a key while parents are followed.
@@ -150,8 +152,10 @@ fn micro_of_keys(construct: &Construct) -> (Vec<Option<i64>>, Vec<(u32, &'static
     let mut faults = Vec::new();
     let mut micro = Vec::with_capacity(parents.len());
     let mut open: Vec<u32> = Vec::new();
+    // The number of the parent that was looked up last.
+    let mut last: Option<(Text, Option<u32>)> = None;
     for number in 0..construct.len() as u32 {
-        let mut key = looked_up(construct.key(number));
+        let mut key = as_forward(construct.key(number));
         // Most keys are looked up as they are.
         let mut known = matches!(key, Cow::Borrowed(_)).then_some(number);
         let end = loop {
@@ -161,7 +165,15 @@ fn micro_of_keys(construct: &Construct) -> (Vec<Option<i64>>, Vec<(u32, &'static
                 (Way::Unknown, Some(Parent::Key(parent))) => {
                     *way = Way::Open;
                     open.push(next);
-                    key = looked_up(construct.text_of(*parent));
+                    key = as_forward(construct.text_of(*parent));
+                    // Equal pieces of text are looked up once.
+                    match last {
+                        Some((text, Some(number))) if text == *parent => known = Some(number),
+                        _ => {
+                            known = construct.find(&key);
+                            last = Some((*parent, known));
+                        }
+                    }
                 }
                 (Way::Unknown, _) => {
                     *way = Way::Faulty;
@@ -196,8 +208,6 @@ fn renumber(construct: &Construct, micro: &[Option<i64>]) -> Vec<u32> {
         let Some(micro) = micro else { continue };
         let key = construct.key(number as u32);
         stem.clear();
-        // The same name in another micro-step is another group.
-        let _ = write!(stem, "{micro} ");
         let index = match index_position(key) {
             None => {
                 stem.push_str(key);
@@ -217,10 +227,16 @@ fn renumber(construct: &Construct, micro: &[Option<i64>]) -> Vec<u32> {
             }
         };
         let digits = index.trim_start_matches('0');
-        calls.push(Call { group: stems.intern(&stem), digits, number: number as u32 });
+        let index = if digits.is_empty() { 0 } else { digits.parse().unwrap_or(u64::MAX) };
+        // The same name in another micro-step is another group.
+        let group = (*micro, stems.intern(&stem));
+        calls.push(Call { group, index, digits, number: number as u32 });
     }
     // Stable, so that equal indices keep the order of the file. The indices are numbers of any size.
-    calls.sort_by(|a, b| (a.group, a.digits.len(), a.digits).cmp(&(b.group, b.digits.len(), b.digits)));
+    calls.sort_by(|a, b| {
+        let by_number = (a.group, a.index).cmp(&(b.group, b.index));
+        by_number.then_with(|| (a.digits.len(), a.digits).cmp(&(b.digits.len(), b.digits)))
+    });
     let mut indices = vec![0; micro.len()];
     let mut last = None;
     let mut next = 0;
@@ -236,8 +252,10 @@ fn renumber(construct: &Construct, micro: &[Option<i64>]) -> Vec<u32> {
 
 /// A key on its way to a new index.
 struct Call<'a> {
-    /// Number of its micro-step and name.
-    group: u32,
+    /// Its micro-step and the number of its name.
+    group: (i64, u32),
+    /// Its index, as far as it fits.
+    index: u64,
     /// Its index without leading zeros.
     digits: &'a str,
     /// Number of the key.

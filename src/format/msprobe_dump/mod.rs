@@ -11,7 +11,6 @@
 
 mod audit;
 mod construct_json;
-mod cursor;
 mod directories;
 mod dump_json;
 mod dump_trend;
@@ -21,6 +20,7 @@ mod feed;
 pub mod layout;
 mod mapping;
 mod micro_step;
+mod pattern;
 mod quiet;
 mod reader;
 mod rows;
@@ -32,7 +32,6 @@ pub mod target;
 mod tensor;
 #[cfg(test)]
 mod tests;
-mod unicode_digits;
 
 pub use audit::STORED_LIMIT;
 pub use dump_trend::{DumpTrend, Extent, Scope, TrendOptions};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, Float64Builder, Int64Array, Int64Builder, RecordBatch, RecordBatchOptions, StringViewArray,
+    ArrayRef, Float64Array, Int64Array, Int64Builder, RecordBatch, RecordBatchOptions, StringViewArray,
     StringViewBuilder, UInt32Array,
 };
 use datafusion::arrow::compute::take;
@@ -83,7 +83,7 @@ pub(super) struct RowBlock {
     target: StringViewBuilder,
     name: String,
     index: Vec<i64>,
-    statistics: [Float64Builder; 4],
+    statistics: [Vec<Option<f64>>; 4],
     entry_no: Vec<i64>,
     tensor_no: Vec<i64>,
     keys: StringViewBuilder,
@@ -139,42 +139,24 @@ impl RowBlock {
         words: &mut Words,
     ) -> usize {
         let wanted = self.wanted;
-        let key = self.keys_so_far();
         let before = self.rows;
+        // The name of the section before, to which only the label is new.
+        let mut prefix = None;
         for (tensor, label) in tensors {
             self.rows += 1;
-            if wanted.has(Trend::Step) {
-                self.step.push(entry.micro.unwrap_or(0));
-            }
-            if wanted.has(Trend::LocalMicroStep) {
-                self.micro.append_option(entry.micro);
-            }
-            if wanted.has(Trend::MetricName) {
-                self.metric.push(entry.metric.map_or(Metric::ALL.len(), Metric::index) as u32);
-            }
             if wanted.has(Trend::TargetName) {
-                self.push_target(entry.stem, tensor.section, label);
-            }
-            if wanted.has(Trend::TargetMicroStep) {
-                self.index.push(entry.index);
-            }
-            for ((column, builder), value) in [Trend::Norm, Trend::Max, Trend::Min, Trend::Mean]
-                .into_iter()
-                .zip(&mut self.statistics)
-                .zip(tensor.statistics)
-            {
-                if wanted.has(column) {
-                    builder.append_option(value);
+                if prefix.is_none_or(|(section, _)| section != tensor.section) {
+                    self.name.clear();
+                    self.name.push_str(entry.stem);
+                    self.name.push_str(tensor.section.infix());
+                    prefix = Some((tensor.section, self.name.len()));
                 }
+                self.push_target(prefix.map_or(0, |(_, length)| length), label);
             }
-            if wanted.has(Trend::EntryNo) {
-                self.entry_no.push(entry.entry_no);
-            }
-            if wanted.has(Trend::TensorNo) {
-                self.tensor_no.push((self.rows - before) as i64);
-            }
-            if wanted.has(Trend::ModuleKey) {
-                self.key.push(key);
+            if wanted.statistics() {
+                for (values, value) in self.statistics.iter_mut().zip(tensor.statistics) {
+                    values.push(value);
+                }
             }
             if wanted.has(Trend::IoKind) {
                 self.section.push(tensor.section as u32);
@@ -191,20 +173,53 @@ impl RowBlock {
                 self.skip.push(entry.skip.or(tensor.skip).map(|s| s as u32));
             }
         }
-        if self.rows > before && wanted.has(Trend::ModuleKey) {
+        let new = self.rows - before;
+        self.push_shared(entry, new);
+        new
+    }
+
+    /// Adds what is the same in all rows of an entry.
+    fn push_shared(&mut self, entry: &EntryValues<'_>, new: usize) {
+        if new == 0 {
+            return;
+        }
+        let (wanted, rows) = (self.wanted, self.rows);
+        if wanted.has(Trend::Step) {
+            self.step.resize(rows, entry.micro.unwrap_or(0));
+        }
+        if wanted.has(Trend::LocalMicroStep) {
+            match entry.micro {
+                Some(micro) => self.micro.append_value_n(micro, new),
+                None => self.micro.append_nulls(new),
+            }
+        }
+        if wanted.has(Trend::MetricName) {
+            let metric = entry.metric.map_or(Metric::ALL.len(), Metric::index) as u32;
+            self.metric.resize(rows, metric);
+        }
+        if wanted.has(Trend::TargetMicroStep) {
+            self.index.resize(rows, entry.index);
+        }
+        if wanted.has(Trend::EntryNo) {
+            self.entry_no.resize(rows, entry.entry_no);
+        }
+        if wanted.has(Trend::TensorNo) {
+            self.tensor_no.extend(1..=new as i64);
+        }
+        if wanted.has(Trend::ModuleKey) {
+            let key = self.keys_so_far();
+            self.key.resize(rows, key);
             self.keys.append_value(entry.key);
         }
-        self.rows - before
     }
 
     fn keys_so_far(&self) -> u32 {
         self.key.last().map_or(0, |last| last + 1)
     }
 
-    fn push_target(&mut self, stem: &str, section: Section, label: &str) {
-        self.name.clear();
-        self.name.push_str(stem);
-        self.name.push_str(section.infix());
+    /// Adds the name that is being built, of which the front stays, with a label.
+    fn push_target(&mut self, front: usize, label: &str) {
+        self.name.truncate(front);
         if !label.is_empty() {
             self.name.push('.');
             self.name.push_str(label);
@@ -224,7 +239,9 @@ impl RowBlock {
         words: &Words,
     ) -> Result<RecordBatch, ReadError> {
         let rows = std::mem::take(&mut self.rows);
-        let ints = |values: &mut Vec<i64>| Arc::new(Int64Array::from(std::mem::take(values))) as ArrayRef;
+        let ints = |values: &mut Vec<i64>| {
+            Arc::new(Int64Array::from(std::mem::replace(values, Vec::with_capacity(rows)))) as ArrayRef
+        };
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(projection.len());
         let [norm, max, min, mean] = &mut self.statistics;
         for index in projection {
@@ -238,10 +255,10 @@ impl RowBlock {
                 Trend::EntryNo => ints(&mut self.entry_no),
                 Trend::TensorNo => ints(&mut self.tensor_no),
                 Trend::LocalMicroStep => Arc::new(self.micro.finish()),
-                Trend::Norm => Arc::new(norm.finish()),
-                Trend::Max => Arc::new(max.finish()),
-                Trend::Min => Arc::new(min.finish()),
-                Trend::Mean => Arc::new(mean.finish()),
+                Trend::Norm => floats(norm),
+                Trend::Max => floats(max),
+                Trend::Min => floats(min),
+                Trend::Mean => floats(mean),
                 Trend::TargetName => Arc::new(self.target.finish()),
                 Trend::ModuleKey => {
                     let keys = self.keys.finish();
@@ -267,9 +284,16 @@ impl RowBlock {
                 Trend::SourcePath => repeat(Some(&unit.source_path), rows)?,
             });
         }
+        // Statistics of which only some are asked for are all collected.
+        self.statistics.iter_mut().for_each(Vec::clear);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
     }
+}
+
+fn floats(values: &mut Vec<Option<f64>>) -> ArrayRef {
+    let next = Vec::with_capacity(values.len());
+    Arc::new(Float64Array::from(std::mem::replace(values, next)))
 }
 
 fn repeat(value: Option<&str>, rows: usize) -> Result<ArrayRef, ReadError> {

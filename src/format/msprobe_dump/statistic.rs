@@ -3,8 +3,8 @@
 use crate::text::decimal;
 use crate::text::json::pull::Kind;
 
-use super::cursor::{Cursor, Stop, decode};
-use super::unicode_digits::with_ascii_digits;
+use crate::text::json::cursor::{Cursor, Stop, decode};
+use crate::text::unicode_digits::with_ascii_digits;
 
 /// Passes the value of a statistic and reads it as the reference does, but does not clip it.
 ///
@@ -14,6 +14,13 @@ use super::unicode_digits::with_ascii_digits;
 #[inline]
 pub(super) fn statistic(c: &mut Cursor<'_>) -> Result<Option<f64>, Stop> {
     match c.token()? {
+        b'-' | b'0'..=b'9' => {
+            if let Some((value, raw)) = c.float() {
+                return Ok(Some(finite_if_whole(value, raw)));
+            }
+            let (kind, raw) = c.word()?;
+            Ok(of_word(kind, raw))
+        }
         b'"' => {
             let raw = c.string()?;
             Ok(number_in_text(&decode(c, raw)?.0))
@@ -29,15 +36,20 @@ pub(super) fn statistic(c: &mut Cursor<'_>) -> Result<Option<f64>, Stop> {
     }
 }
 
+/// A whole number that is too large for a 64-bit float is the largest one.
 #[inline]
+fn finite_if_whole(value: f64, raw: &[u8]) -> f64 {
+    if value.is_infinite() && !raw.iter().any(|b| matches!(b, b'.' | b'e' | b'E')) {
+        return f64::MAX.copysign(value);
+    }
+    value
+}
+
 fn of_word(kind: Kind, raw: &[u8]) -> Option<f64> {
     match kind {
         Kind::Number => {
-            let value: f64 = std::str::from_utf8(raw).ok()?.parse().ok()?;
-            if value.is_infinite() && !raw.iter().any(|b| matches!(b, b'.' | b'e' | b'E')) {
-                return Some(f64::MAX.copysign(value));
-            }
-            Some(value)
+            let value: f64 = fast_float2::parse(raw).ok()?;
+            Some(finite_if_whole(value, raw))
         }
         Kind::NotFinite => Some(match raw {
             b"Infinity" => f64::INFINITY,

@@ -1,6 +1,7 @@
 //! From the key of a dump to the name of a target: which metric it belongs to, what is left of the
 //! key without the marker of the metric, and its call index.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What a value tells about a tensor's life; the `metric_name` of a row.
@@ -68,6 +69,39 @@ impl Marker {
     }
 }
 
+/// Where a text that begins with a dot and holds no other stands in a key for the first time. Keys have
+/// few dots, so this is quicker than a search for any text.
+#[inline]
+fn find_part(key: &str, dotted: &str) -> Option<usize> {
+    memchr::memchr_iter(b'.', key.as_bytes())
+        .find(|at| key.as_bytes().get(*at..).is_some_and(|rest| rest.starts_with(dotted.as_bytes())))
+}
+
+/// A key as it is looked up among the parents of `construct.json`: what belongs to a backward pass or is
+/// a gradient hangs below the forward call.
+pub(super) fn as_forward(key: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut copied = 0;
+    for dot in memchr::memchr_iter(b'.', key.as_bytes()) {
+        let rest = key.get(dot..).unwrap_or_default();
+        let marker = [BACKWARD, GRADIENT].into_iter().find(|m| rest.starts_with(m));
+        if let Some(marker) = marker {
+            out.push_str(key.get(copied..dot).unwrap_or_default());
+            out.push_str(FORWARD);
+            copied = dot + marker.len();
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(key);
+    }
+    out.push_str(key.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+const GRADIENT: &str = ".parameters_grad";
+const FORWARD: &str = ".forward";
+const BACKWARD: &str = ".backward";
+
 /// Finds the marker of a key and writes the key without it to `out`.
 ///
 /// The rules are the reference's: the text of a marker is removed wherever it stands, also from the
@@ -75,16 +109,25 @@ impl Marker {
 pub(super) fn classify(key: &str, out: &mut String) -> Marker {
     out.clear();
     for (dotted, bare, marker) in
-        [(".forward.", ".forward", Marker::Forward), (".backward.", ".backward", Marker::Backward)]
+        [(".forward.", FORWARD, Marker::Forward), (".backward.", BACKWARD, Marker::Backward)]
     {
-        if key.ends_with(bare) || key.contains(dotted) {
-            remove(key, dotted, bare, out);
+        // Where the marker stands for the first time, and whether that is all there is of it.
+        let Some(at) = find_part(key, bare) else { continue };
+        let after = key.get(at + bare.len()..).unwrap_or_default();
+        let again = find_part(after, bare).is_some();
+        if !again && (after.is_empty() || after.starts_with('.')) {
+            out.push_str(key.get(..at).unwrap_or_default());
+            out.push_str(after);
+            return marker;
+        }
+        if again && (key.ends_with(bare) || key.contains(dotted)) {
+            out.push_str(&key.replace(dotted, ".").replace(bare, ""));
             return marker;
         }
     }
     if key.ends_with("parameters_grad") {
         // The part need not be all of the last one, but only with its dot it is removed.
-        remove(key, ".parameters_grad", ".parameters_grad", out);
+        out.push_str(&key.replace(".parameters_grad", ""));
         return Marker::ParametersGrad;
     }
     if let Some((rest, last)) = key.rsplit_once('.')
@@ -129,23 +172,6 @@ pub(super) fn classify_whole_parts(key: &str, out: &mut String) -> Marker {
     classify(key, out)
 }
 
-/// Writes `key` to `out` with all `dotted` made `.` and then all `bare` removed.
-fn remove(key: &str, dotted: &str, bare: &str, out: &mut String) {
-    let Some(at) = key.find(bare) else {
-        out.push_str(key);
-        return;
-    };
-    let (before, after) = (key.get(..at).unwrap_or_default(), key.get(at + bare.len()..).unwrap_or_default());
-    // Removing the bare text once is the same as both steps, as long as it occurs once and what the
-    // removal joins does not spell it again (which the second step would not look at either).
-    if !after.contains(bare) {
-        out.push_str(before);
-        out.push_str(after);
-        return;
-    }
-    out.push_str(&key.replace(dotted, ".").replace(bare, ""));
-}
-
 /// Takes the call index off a name: its last part, when that is a number; else it is 0.
 ///
 /// `None` when the index does not fit into 64 bits.
@@ -180,6 +206,24 @@ pub(super) fn is_number(part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn backward_calls_and_gradients_hang_below_the_forward_call() {
+        for key in [
+            "Module.a.A.forward.0",
+            "Module.a.A.backward.0",
+            "Module.backward_x.parameters_grad.1",
+            ".backward",
+            "a.parameters_gradient.b",
+            "a.backward.backward",
+            "a..backward",
+            "",
+            "parameters_grad",
+        ] {
+            let expected = key.replace(".backward", ".forward").replace(".parameters_grad", ".forward");
+            assert_eq!(as_forward(key), expected, "{key}");
+        }
+    }
 
     fn both(key: &str) -> (Marker, String, Marker, String) {
         let (mut a, mut b) = (String::new(), String::new());

@@ -107,6 +107,8 @@ pub(super) enum Field {
     Shape,
     /// A statistic, with its position in [`Tensor::statistics`].
     Statistic(usize),
+    /// `requires_grad`, of which nothing is wanted; named because all tensors have it.
+    RequiresGrad,
     /// Anything else.
     Other,
 }
@@ -123,7 +125,23 @@ impl Field {
             b"Max" => Field::Statistic(1),
             b"Min" => Field::Statistic(2),
             b"Mean" => Field::Statistic(3),
+            b"requires_grad" => Field::RequiresGrad,
             _ => plain(key).map_or(Field::Other, |text| Field::of(text.as_bytes())),
+        }
+    }
+
+    /// Its key.
+    pub(super) fn key(self) -> &'static [u8] {
+        match self {
+            Field::Type => b"type",
+            Field::Dtype => b"dtype",
+            Field::Shape => b"shape",
+            Field::Statistic(0) => b"Norm",
+            Field::Statistic(1) => b"Max",
+            Field::Statistic(2) => b"Min",
+            Field::Statistic(_) => b"Mean",
+            Field::RequiresGrad => b"requires_grad",
+            Field::Other => b"",
         }
     }
 }

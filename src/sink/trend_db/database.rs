@@ -65,6 +65,10 @@ struct Pending {
     statistics: [f64; 4],
 }
 
+/// Stands for a row that there cannot be.
+const NO_ROW: Pending =
+    Pending { rank: 0, step: 0, target: 0, metric: Metric::Forward, statistics: [f64::NAN; 4] };
+
 /// A trend database that is being written. Dropped before [`TrendDatabase::finish`] it leaves nothing.
 #[derive(Debug)]
 pub struct TrendDatabase {
@@ -73,8 +77,8 @@ pub struct TrendDatabase {
     pending: Vec<Pending>,
     seen: Option<Extent>,
     summary: Summary,
-    insert_row: BulkInsert<8>,
-    insert_target: BulkInsert<4>,
+    insert_row: BulkInsert<2, 6>,
+    insert_target: BulkInsert<0, 4>,
 }
 
 impl TrendDatabase {
@@ -88,9 +92,9 @@ impl TrendDatabase {
         for table in TABLES {
             db.execute_batch(table).map_err(|e| database.error(e))?;
         }
-        let insert_metric = BulkInsert::<1>::new("INSERT INTO monitoring_metrics (metric_name)", 1);
+        let insert_metric = BulkInsert::<0, 1>::new("INSERT INTO monitoring_metrics (metric_name)", 1);
         let names = Metric::ALL.iter().map(|m| [Cell::Text(m.name())]);
-        insert_metric.run(db, names).map_err(|e| database.error(e))?;
+        insert_metric.run(db, [], names).map_err(|e| database.error(e))?;
         Ok(Self {
             database,
             targets: Targets::default(),
@@ -175,30 +179,29 @@ impl TrendDatabase {
         let cells = new.iter().map(|(id, name, vpp, micro)| {
             [Cell::Int(*id), Cell::Text(name), Cell::Int(*vpp), Cell::Int(*micro)]
         });
-        let stored = self.insert_target.run(self.database.connection(), cells);
+        let stored = self.insert_target.run(self.database.connection(), [], cells);
         stored.map_err(|e| self.database.error(e))?;
         if self.pending.is_empty() {
             return Ok(());
         }
         // Rows go in by their key: the table is a tree over it. Of equal keys the first row counts.
         let targets = &self.targets;
-        let key = |row: &Pending| (row.rank, row.step, targets.id(row.target), row.metric);
-        self.pending.sort_by_cached_key(key);
-        let rows = self.pending.iter().map(|row| {
-            let [norm, max, min, mean] = row.statistics;
-            [
-                Cell::Int(row.rank),
-                Cell::Int(row.step),
-                Cell::Int(targets.id(row.target)),
-                Cell::Int(metric_id(row.metric)),
-                Cell::Real(norm),
-                Cell::Real(max),
-                Cell::Real(min),
-                Cell::Real(mean),
-            ]
-        });
-        let stored = self.insert_row.run(self.database.connection(), rows);
-        let stored = stored.map_err(|e| self.database.error(e))?;
+        let key = |row: &Pending| (row.rank, row.step, targets.id(row.target), row.metric.index());
+        // Stable, and quick: the rows of a file come in long runs that are sorted already.
+        let mut order: Vec<_> = self.pending.iter().map(key).zip(0u32..).collect();
+        order.sort_by_key(|(key, _)| *key);
+        let mut stored = 0;
+        for place in order.chunk_by(|(a, _), (b, _)| (a.0, a.1) == (b.0, b.1)) {
+            let Some(((rank, step, ..), _)) = place.first() else { continue };
+            let rows = place.iter().map(|((_, _, id, _), at)| {
+                let row = self.pending.get(*at as usize).copied().unwrap_or(NO_ROW);
+                let [norm, max, min, mean] = row.statistics.map(Cell::Real);
+                [Cell::Int(*id), Cell::Int(metric_id(row.metric)), norm, max, min, mean]
+            });
+            let shared = [Cell::Int(*rank), Cell::Int(*step)];
+            let new = self.insert_row.run(self.database.connection(), shared, rows);
+            stored += new.map_err(|e| self.database.error(e))?;
+        }
         self.summary.rows += stored as u64;
         self.summary.repeated += self.pending.len().saturating_sub(stored) as u64;
         self.pending.clear();
@@ -207,8 +210,9 @@ impl TrendDatabase {
 
     fn write_end(&mut self, extent: Extent, indexes: bool) -> rusqlite::Result<()> {
         let db = self.database.connection();
-        let insert_tag = BulkInsert::<4>::new("INSERT OR FAIL INTO monitoring_tags", ROWS_PER_INSERT);
-        let insert_pair = BulkInsert::<2>::new("INSERT OR FAIL INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
+        let insert_tag = BulkInsert::<0, 4>::new("INSERT OR FAIL INTO monitoring_tags", ROWS_PER_INSERT);
+        let insert_pair =
+            BulkInsert::<0, 2>::new("INSERT OR FAIL INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
         let mut last_tag = 0;
         for metric in self.targets.metrics() {
             let mut tags = Tags::default();
@@ -226,10 +230,14 @@ impl TrendDatabase {
                     ]
                 })
                 .collect();
-            insert_tag.run(db, rows.into_iter())?;
+            insert_tag.run(db, [], rows.into_iter())?;
             let pairs: Vec<(i64, i64)> =
                 numbered().flat_map(|(id, (_, _, targets))| targets.iter().map(move |t| (id, *t))).collect();
-            insert_pair.run(db, pairs.iter().map(|(tag, target)| [Cell::Int(*tag), Cell::Int(*target)]))?;
+            insert_pair.run(
+                db,
+                [],
+                pairs.iter().map(|(tag, target)| [Cell::Int(*tag), Cell::Int(*target)]),
+            )?;
             last_tag += tags.len() as i64;
         }
         if self.targets.tries() > 0 {
@@ -240,8 +248,11 @@ impl TrendDatabase {
         let totals = [extent.max_rank, extent.min_step, extent.max_step].map(Cell::Int);
         let [rank, first, last] = totals;
         let text = Cell::Text(STATISTICS);
-        BulkInsert::<7>::new("INSERT INTO global_stats", 1)
-            .run(db, [[rank, first, last, text, text, text, text]].into_iter())?;
+        BulkInsert::<0, 7>::new("INSERT INTO global_stats", 1).run(
+            db,
+            [],
+            [[rank, first, last, text, text, text, text]].into_iter(),
+        )?;
         for index in INDEXES.iter().filter(|_| indexes) {
             db.execute_batch(index)?;
         }

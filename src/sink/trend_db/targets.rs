@@ -22,6 +22,11 @@ pub(super) struct Targets {
     metrics: Vec<Metric>,
     /// How many numbers were given.
     tries: i64,
+    /// Which target came after each one, by metric, when it was met last: dumps of one model list the
+    /// same targets in the same order.
+    after: Vec<[u32; Metric::ALL.len()]>,
+    /// The target that was met last.
+    last: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,17 +48,38 @@ impl Targets {
     /// The place of a target in this list; it is noted when it is new for the metric.
     #[inline]
     pub(super) fn find(&mut self, metric: Metric, name: &str, vpp_stage: i64, micro_step: i64) -> u32 {
+        let predicted =
+            self.after.get(self.last as usize).and_then(|after| after.get(metric.index())).copied();
+        let at = match predicted {
+            Some(at) if self.is(at, name, vpp_stage, micro_step) => at,
+            _ => {
+                let at = self.search(name, vpp_stage, micro_step);
+                let after = self.after.get_mut(self.last as usize);
+                if let Some(slot) = after.and_then(|after| after.get_mut(metric.index())) {
+                    *slot = at;
+                }
+                at
+            }
+        };
+        self.last = at;
+        self.note(at, metric);
+        at
+    }
+
+    #[inline]
+    fn is(&self, at: u32, name: &str, vpp_stage: i64, micro_step: i64) -> bool {
+        self.targets.get(at as usize).is_some_and(|t| {
+            t.micro_step == micro_step
+                && t.vpp_stage == vpp_stage
+                && self.names.get(t.start..t.end) == Some(name)
+        })
+    }
+
+    /// The place of a target, which is added when it is new.
+    fn search(&mut self, name: &str, vpp_stage: i64, micro_step: i64) -> u32 {
         let hash = xxh3_64_with_seed(name.as_bytes(), (micro_step ^ vpp_stage << 32).cast_unsigned());
-        let (names, targets) = (&self.names, &self.targets);
-        let found = self.table.find(hash, |&(h, at)| {
-            h == hash
-                && targets.get(at as usize).is_some_and(|t| {
-                    t.micro_step == micro_step
-                        && t.vpp_stage == vpp_stage
-                        && names.get(t.start..t.end) == Some(name)
-                })
-        });
-        let at = match found {
+        let found = self.table.find(hash, |&(h, at)| h == hash && self.is(at, name, vpp_stage, micro_step));
+        match found {
             Some(&(_, at)) => at,
             None => {
                 let at = self.targets.len() as u32;
@@ -62,10 +88,16 @@ impl Targets {
                 let target =
                     Target { start, end: self.names.len(), vpp_stage, micro_step, id: 0, metrics: 0 };
                 self.targets.push(target);
+                self.after.push([u32::MAX; Metric::ALL.len()]);
                 self.table.insert_unique(hash, (hash, at), |&(h, _)| h);
                 at
             }
-        };
+        }
+    }
+
+    /// Notes that a target was met with a metric.
+    #[inline]
+    fn note(&mut self, at: u32, metric: Metric) {
         let bit = 1 << metric.index();
         if let Some(target) = self.targets.get_mut(at as usize)
             && target.metrics & bit == 0
@@ -80,7 +112,6 @@ impl Targets {
                 }
             }
         }
-        at
     }
 
     /// Gives numbers to everything that is new; returns the targets that are to be stored, in order.

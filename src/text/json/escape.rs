@@ -22,11 +22,16 @@ impl Oddities {
 
 /// The text of a string, given the bytes between its quotes; `None` when an escape is broken.
 pub fn text_of(raw: &[u8]) -> Option<(Cow<'_, str>, Oddities)> {
-    let mut odd = Oddities { control: raw.iter().any(|b| *b < b' '), ..Oddities::default() };
+    let mut odd =
+        Oddities { control: raw.iter().fold(false, |any, b| any | (*b < b' ')), ..Oddities::default() };
     if memchr::memchr(b'\\', raw).is_none() {
-        let text = String::from_utf8_lossy(raw);
-        // Only what was replaced is owned here.
-        odd.not_utf8 = matches!(text, Cow::Owned(_));
+        let text = match std::str::from_utf8(raw) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => {
+                odd.not_utf8 = true;
+                String::from_utf8_lossy(raw)
+            }
+        };
         return Some((text, odd));
     }
     let mut out = Vec::with_capacity(raw.len());

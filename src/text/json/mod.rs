@@ -13,6 +13,7 @@
 //! | [`outer`] | what stands around the array: byte-order mark, object form, the end of the file |
 //! | [`window`] | the part of a stream that is in memory |
 //! | [`pull`] | parsing inside one complete value |
+//! | [`cursor`] | parsing values of which the end may not be in memory yet |
 //! | [`escape`] | from the bytes between two quotes to text |
 //!
 //! The dialect is Python's: `NaN`, `Infinity` and `-Infinity` are values, and raw control
@@ -20,6 +21,7 @@
 
 pub mod array;
 pub mod blocks;
+pub mod cursor;
 pub mod escape;
 pub mod gap;
 pub mod outer;

@@ -261,7 +261,7 @@ fn string_end(bytes: &[u8]) -> Option<usize> {
 
 /// Whether a byte ends a number or word.
 #[inline]
-fn is_delimiter(b: u8) -> bool {
+pub(super) fn is_delimiter(b: u8) -> bool {
     // One bit for each of them: a match of so many bytes becomes a jump for every byte of a number.
     const fn bit(b: u8) -> u128 {
         1 << b

@@ -1,0 +1,40 @@
+-- memory_not_released(path, min_spread => 0.25, match => 'nearest', on_error => 'strict')
+-- What was allocated and not released inside the recording, and which of it looks like a leak? One row per role, rank,
+-- call stack and operator.
+--
+-- Parameters: path, match and on_error as in memory_events; min_spread, which part of the recording (0 to 1) must lie
+--   between the first and the last kept allocation of a call stack before it counts as growing.
+-- Columns: role, rank_id, call_stack_id, call_stack, name, verdict, allocations (all, released or not), kept,
+--   kept_kb (KB), inactive, inactive_kb (KB), first_time_ns, last_time_ns (starts of the first and the last that is not
+--   released, ns since the epoch), spread (which part of the recording lies between them, 0 to 1).
+-- verdict: 'grows', kept again and again over the recording, look here first; 'once', kept in one burst, as weights,
+--   optimizer state and caches are; 'inactive', the program did give it back (active_release_time_ns is known), so the
+--   pool has it again; 'cann', memory of CANN itself, which keeps a graph loaded and reports a duration of 0.0 for it.
+-- In the columns of RL-Insight all of these, and what was released at once, have a duration of 0.0.
+-- Memory that a later recording releases is kept in this one: record several steps to tell.
+WITH site AS (
+  SELECT role, rank_id, call_stack_id, name, min(call_stack) AS call_stack, count(*) AS allocations,
+    min(start_time_ns) AS first, max(start_time_ns) AS last,
+    count(*) FILTER (WHERE NOT released AND active_release_time_ns IS NULL) AS kept,
+    sum(bytes) FILTER (WHERE NOT released AND active_release_time_ns IS NULL) / 1024.0 AS kept_kb,
+    count(*) FILTER (WHERE NOT released AND active_release_time_ns IS NOT NULL) AS inactive,
+    sum(bytes) FILTER (WHERE NOT released AND active_release_time_ns IS NOT NULL) / 1024.0 AS inactive_kb,
+    min(start_time_ns) FILTER (WHERE NOT released) AS first_time_ns,
+    max(start_time_ns) FILTER (WHERE NOT released) AS last_time_ns
+  FROM (
+    SELECT *, CAST(round(size_kb * 1024) AS BIGINT) AS bytes
+    FROM memory_events($path, match => $match, on_error => $on_error) WHERE size_kb > 0
+  )
+  GROUP BY role, rank_id, call_stack_id, name
+),
+spread AS (
+  SELECT *, CAST(last_time_ns - first_time_ns AS DOUBLE)
+    / nullif(max(last) OVER (PARTITION BY role, rank_id) - min(first) OVER (PARTITION BY role, rank_id), 0) AS spread
+  FROM site
+)
+SELECT role, rank_id, call_stack_id, call_stack, name,
+  CASE WHEN name LIKE 'cann::%' THEN 'cann' WHEN kept = 0 THEN 'inactive'
+    WHEN kept > 1 AND spread >= $min_spread THEN 'grows' ELSE 'once' END AS verdict,
+  allocations, kept, coalesce(kept_kb, 0) AS kept_kb, inactive, coalesce(inactive_kb, 0) AS inactive_kb, first_time_ns,
+  last_time_ns, coalesce(spread, 0) AS spread
+FROM spread WHERE kept + inactive > 0

@@ -1,0 +1,259 @@
+//! `memscope_python_trace`: calls of Python functions, on the clock of the events.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use crate::source::{
+    Counter, DataError, Finding, Format, Host, KeyColumn, Kind, Layout, Place, ReadError, ReadRequest, Root,
+    Unit, UnitReader,
+};
+
+use super::columns::{Column, UnitColumns, batch_of};
+use super::database;
+use super::layout::{self, FileKind, TRACE_CSV};
+use super::lines::{Lines, split_right};
+use super::number;
+use super::rows::unreadable;
+use super::schema::{KEY_COLUMNS, Trace};
+
+/// The format behind `memscope_python_trace`. A unit is a csv, or a database with tables of traces.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MemscopePythonTrace;
+
+impl Format for MemscopePythonTrace {
+    fn name(&self) -> &'static str {
+        "memscope_python_trace"
+    }
+
+    fn schema(&self) -> datafusion::arrow::datatypes::SchemaRef {
+        Trace::schema()
+    }
+
+    fn key_columns(&self) -> &'static [KeyColumn] {
+        &KEY_COLUMNS
+    }
+
+    fn discover(&self, roots: &[Root]) -> Result<Layout, DataError> {
+        let what = "python_trace_*.csv and memscope_dump_*.db";
+        let (found, findings) =
+            layout::find(self.name(), roots, &[FileKind::TraceCsv, FileKind::DumpDb], what)?;
+        Ok(Layout { units: found.iter().map(layout::FoundFile::unit).collect(), findings })
+    }
+
+    fn known_problems(&self, unit: &Unit, _: &[usize]) -> Vec<Finding> {
+        unit.problems().collect()
+    }
+
+    fn open(
+        &self,
+        unit: &Unit,
+        request: &ReadRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Box<dyn UnitReader>, ReadError> {
+        let path = unit.path();
+        let source = if unit.file(TRACE_CSV).is_some() {
+            Lines::open(path, host.as_ref())?.map(Source::Csv)
+        } else {
+            match database::open(path, host.as_ref())? {
+                Some(connection) => match database::tables(&connection) {
+                    Ok(tables) => {
+                        let tables = tables.into_iter().filter(|t| t.starts_with("python_trace_")).collect();
+                        Some(Source::Db { connection, tables, after: i64::MIN })
+                    }
+                    Err(e) => {
+                        host.report(database::broken(path, &e))?;
+                        None
+                    }
+                },
+                None => None,
+            }
+        };
+        Ok(Box::new(TraceReader { unit: unit.clone(), request: request.clone(), host, source, row: 0 }))
+    }
+}
+
+enum Source {
+    Csv(Lines),
+    Db { connection: Connection, tables: VecDeque<String>, after: i64 },
+}
+
+/// Reads one file.
+struct TraceReader {
+    unit: Unit,
+    request: ReadRequest,
+    host: Arc<dyn Host>,
+    source: Option<Source>,
+    row: i64,
+}
+
+/// One call; times and numbers as written, `N/A` when they are not known.
+struct Call<'a> {
+    func: &'a [u8],
+    numbers: [Option<i64>; 4],
+    row: i64,
+    table: Option<&'a str>,
+}
+
+struct Rows {
+    rows: usize,
+    columns: Vec<(Trace, Column)>,
+}
+
+impl Rows {
+    fn new(projection: &[usize]) -> Self {
+        let column = |at: &usize| Some((*Trace::ALL.get(*at)?, Column::new(Trace::SPECS.get(*at)?.kind)));
+        Self { rows: 0, columns: projection.iter().filter_map(column).collect() }
+    }
+
+    fn push(&mut self, call: &Call<'_>) {
+        let [start, end, tid, pid] = call.numbers;
+        for (column, builder) in &mut self.columns {
+            match column {
+                Trace::Func => builder.text(Some(call.func)),
+                Trace::StartNs => builder.int(start),
+                Trace::EndNs => builder.int(end),
+                Trace::Tid => builder.int(tid),
+                Trace::Pid => builder.int(pid),
+                Trace::RowNo => builder.int(Some(call.row)),
+                Trace::TraceTable => builder.text(call.table.map(str::as_bytes)),
+                Trace::RunDir | Trace::RunPid | Trace::SourcePath => {}
+            }
+        }
+        self.rows += 1;
+    }
+
+    fn finish(self, unit: &UnitColumns, projection: &[usize]) -> Result<RecordBatch, ReadError> {
+        let rows = self.rows;
+        let column = |(column, builder): (Trace, Column)| -> Result<ArrayRef, ReadError> {
+            match column {
+                Trace::RunDir => unit.run_dir(rows),
+                Trace::RunPid => Ok(unit.run_pid(rows)),
+                Trace::SourcePath => unit.source_path(rows),
+                _ => builder.finish(),
+            }
+        };
+        let columns = self.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        batch_of(&Arc::new(Trace::schema().project(projection)?), columns, rows)
+    }
+}
+
+impl TraceReader {
+    /// Reads up to a batch of lines; false at the end.
+    fn read_csv(&mut self, lines: &mut Lines, rows: &mut Rows) -> Result<bool, ReadError> {
+        let path = self.unit.path().to_path_buf();
+        while rows.rows < self.request.batch_rows.max(1) {
+            match lines.next() {
+                Ok(None) => return Ok(false),
+                Ok(Some((1, header))) if header.starts_with(b"FuncInfo") => {}
+                Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
+                Ok(Some((number, line))) => {
+                    self.host.count(Counter::RowsRead, 1);
+                    self.row = i64::try_from(number).unwrap_or(i64::MAX).saturating_sub(1);
+                    let read = |(func, cells): (_, [&[u8]; 4])| {
+                        let known =
+                            cells.iter().all(|c| number::is_absent(c) || number::integer(c).is_some());
+                        let numbers = cells.map(number::integer);
+                        known.then_some(Call { func, numbers, row: self.row, table: None })
+                    };
+                    match split_right::<4>(line).and_then(read) {
+                        Some(call) => rows.push(&call),
+                        None => {
+                            self.host.count(Counter::RowsLeftOut, 1);
+                            let message = "the line is broken or cut off: expected function, start, end, thread and process";
+                            let finding = Finding::problem(Kind::BadRow, &path, message);
+                            self.host.report(finding.at(Place::Line(number)))?;
+                        }
+                    }
+                }
+                Err(e) => {
+                    self.host.report(unreadable(&path, &e))?;
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Reads up to `most` rows of a table behind a rowid; gives the last rowid when there may be more.
+fn read_table(
+    connection: &Connection,
+    table: &str,
+    after: i64,
+    most: usize,
+    row_no: &mut i64,
+    rows: &mut Rows,
+) -> rusqlite::Result<Option<i64>> {
+    let sql = format!(
+        "SELECT rowid, \"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\" \
+         FROM main.{} WHERE rowid > ?1 ORDER BY rowid LIMIT ?2",
+        database::quoted(table)
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut found = statement.query((after, i64::try_from(most).unwrap_or(i64::MAX)))?;
+    let (mut last, mut n) = (after, 0);
+    while let Some(row) = found.next()? {
+        last = row.get(0)?;
+        n += 1;
+        *row_no += 1;
+        let text = |value: ValueRef<'_>| match value {
+            ValueRef::Integer(n) => Some(n),
+            ValueRef::Text(text) => number::integer(text),
+            _ => None,
+        };
+        let func = match row.get_ref(1)? {
+            ValueRef::Text(text) => text,
+            _ => b"",
+        };
+        let numbers =
+            [text(row.get_ref(2)?), text(row.get_ref(3)?), text(row.get_ref(4)?), text(row.get_ref(5)?)];
+        rows.push(&Call { func, numbers, row: *row_no, table: Some(table) });
+    }
+    Ok((n == most).then_some(last))
+}
+
+impl UnitReader for TraceReader {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ReadError> {
+        if self.host.stopped() {
+            return Err(ReadError::Stopped);
+        }
+        let mut rows = Rows::new(&self.request.projection);
+        match self.source.take() {
+            Some(Source::Csv(mut lines)) => {
+                let more = self.read_csv(&mut lines, &mut rows)?;
+                self.source = more.then_some(Source::Csv(lines));
+            }
+            Some(Source::Db { connection, mut tables, mut after }) => {
+                let most = self.request.batch_rows.max(1);
+                while rows.rows == 0
+                    && let Some(table) = tables.front()
+                {
+                    let read = read_table(&connection, table, after, most, &mut self.row, &mut rows);
+                    let more = match read {
+                        Ok(more) => more,
+                        Err(e) => {
+                            self.host.report(database::broken(self.unit.path(), &e))?;
+                            None
+                        }
+                    };
+                    after = more.unwrap_or(i64::MIN);
+                    if more.is_none() {
+                        tables.pop_front();
+                        self.row = 0;
+                    }
+                }
+                self.host.count(Counter::RowsRead, rows.rows as u64);
+                self.source = Some(Source::Db { connection, tables, after });
+            }
+            None => {}
+        }
+        if rows.rows == 0 {
+            return Ok(None);
+        }
+        rows.finish(&UnitColumns::new(&self.unit), &self.request.projection).map(Some)
+    }
+}
