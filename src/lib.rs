@@ -9,6 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`session`] | registers everything; what an embedder calls |
+//! | [`overview`] | what lies below a path: for a first look, and for views over it |
 //! | [`library`] | SQL files that are table functions with named parameters |
 //! | [`function`] | scalar functions, such as those that read call stacks |
 //! | [`sink`] | where results are written as other files |
@@ -22,6 +23,7 @@
 pub mod format;
 pub mod function;
 pub mod library;
+pub mod overview;
 pub mod scan;
 pub mod session;
 pub mod sink;

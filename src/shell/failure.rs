@@ -16,17 +16,28 @@ use rl_insight_sql::source::DataError;
 pub(crate) enum Failure {
     /// The SQL is wrong, or running it failed. Exit code 1.
     Query(String),
+    /// The statement is right but may not be run: it writes. Exit code 1.
+    Refused(String),
     /// The result could not be written (for example: disk full). Exit code 1.
     Output(String),
     /// The command line is wrong, or names a script that cannot be read. Exit code 2.
     Usage(String),
     /// The input data cannot be read as asked. Exit code 3.
     Data(String),
+    /// Everything was run, but something was left out, and that was to be a failure. Exit code 4.
+    Partial(String),
+    /// The memory, disk or time that was allowed is used up. Exit code 5.
+    Budget(String),
+    /// An assertion of `check` does not hold. Exit code 6.
+    Check(String),
     /// Ctrl-C. Exit code 130.
     Interrupted,
     /// Whoever read our results has gone away, as `head` does. Nobody is left to be told: exit code 0.
     ClosedPipe,
 }
+
+/// What begins the part of a text that says what to do.
+const HINT: &str = "\nhint: ";
 
 impl Failure {
     /// A failure to write a result.
@@ -38,22 +49,80 @@ impl Failure {
     }
 
     /// The exit code that belongs to it; `--help` lists them.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub(crate) fn code(&self) -> u8 {
+        match self {
             Failure::ClosedPipe => 0,
-            Failure::Query(_) | Failure::Output(_) => 1,
+            Failure::Query(_) | Failure::Refused(_) | Failure::Output(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Data(_) => 3,
+            Failure::Partial(_) => 4,
+            Failure::Budget(_) => 5,
+            Failure::Check(_) => 6,
             Failure::Interrupted => 130,
-        })
+        }
+    }
+
+    /// The exit code as the system takes it.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+
+    /// What is to be said about it, if anything.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Failure::Query(text)
+            | Failure::Refused(text)
+            | Failure::Output(text)
+            | Failure::Usage(text)
+            | Failure::Data(text)
+            | Failure::Partial(text)
+            | Failure::Budget(text)
+            | Failure::Check(text) => Some(text),
+            Failure::Interrupted => Some("interrupted"),
+            Failure::ClosedPipe => None,
+        }
+    }
+
+    /// What happened, and what to do about it.
+    pub(crate) fn parts(&self) -> (&str, Option<String>) {
+        let text = self.text().unwrap_or_default();
+        match text.split_once(HINT) {
+            Some((message, hint)) => (message, Some(hint.replace(HINT, "\n"))),
+            None => (text, None),
+        }
+    }
+
+    /// Whether it is Ctrl-C, which is no error.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        matches!(self, Failure::Interrupted)
+    }
+
+    /// Whether nothing after it makes sense any more, whatever else was asked for.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Failure::Interrupted | Failure::ClosedPipe)
     }
 
     /// The same failure, naming the script and the statement in which it happened.
     pub(crate) fn at(self, place: &str) -> Self {
-        let name = |text: String| if place.is_empty() { text } else { format!("{place}: {text}") };
+        self.map(|text| if place.is_empty() { text } else { format!("{place}: {text}") })
+    }
+
+    /// The same failure, with what to do about it.
+    pub(crate) fn hinted(self, hint: &str) -> Self {
+        let add = |text: String| if text.contains(hint) { text } else { format!("{text}{HINT}{hint}") };
         match self {
-            Failure::Query(text) => Failure::Query(name(text)),
-            Failure::Data(text) => Failure::Data(name(text)),
+            Failure::Usage(text) => Failure::Usage(add(text)),
+            other => other.map(add),
+        }
+    }
+
+    /// The same failure with another text, if it has one that tells of a statement.
+    pub(crate) fn map(self, change: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Failure::Query(text) => Failure::Query(change(text)),
+            Failure::Refused(text) => Failure::Refused(change(text)),
+            Failure::Data(text) => Failure::Data(change(text)),
+            Failure::Budget(text) => Failure::Budget(change(text)),
             other => other,
         }
     }
@@ -61,11 +130,12 @@ impl Failure {
     /// Says on stderr what went wrong, if there is something to say.
     pub(crate) fn tell(&self) {
         match self {
-            Failure::Query(text) | Failure::Output(text) | Failure::Usage(text) | Failure::Data(text) => {
-                tell(format_args!("error: {text}"));
-            }
             Failure::Interrupted => tell("interrupted"),
-            Failure::ClosedPipe => {}
+            other => {
+                if let Some(text) = other.text() {
+                    tell(format_args!("error: {text}"));
+                }
+            }
         }
     }
 }
@@ -73,7 +143,13 @@ impl Failure {
 impl From<DataFusionError> for Failure {
     fn from(error: DataFusionError) -> Self {
         let text = clear_text(&error);
-        if holds_data_error(&error) { Failure::Data(text) } else { Failure::Query(text) }
+        if holds_data_error(&error) {
+            Failure::Data(text)
+        } else if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) {
+            Failure::Budget(text)
+        } else {
+            Failure::Query(text)
+        }
     }
 }
 
@@ -143,7 +219,9 @@ fn datafusion_text(error: &DataFusionError) -> String {
         DataFusionError::SchemaError(e, _) => e.to_string(),
         DataFusionError::NotImplemented(text) => format!("not implemented: {text}"),
         DataFusionError::ResourcesExhausted(text) => {
-            format!("a limit was reached: {text}\nhint: --memory-limit sets how much memory queries may use")
+            format!(
+                "a limit was reached: {text}\nhint: --memory-limit and --disk-limit set how much queries may use"
+            )
         }
         DataFusionError::Internal(text) => format!("internal error, please report it: {text}"),
         DataFusionError::ExecutionJoin(e) => join_text(e),

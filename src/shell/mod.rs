@@ -2,46 +2,88 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`flags`] | the command line, up to scripts that have been read |
-//! | [`script`] | SQL text and its statements |
-//! | [`run`] | statements to results |
-//! | [`workers`] | the threads of the queries |
-//! | [`output`] | results to bytes on stdout |
+//! | [`flags`], [`invocation`] | the command line: as clap sees it, then checked and with scripts read |
+//! | [`script`], [`parameters`] | SQL text, its statements, and the values it is given |
+//! | [`run`], [`workers`] | statements to results, and the threads of the queries |
+//! | [`guard`], [`confine`] | what statements may do, and to which files |
+//! | [`output`], [`pager`] | results to bytes in their destination |
+//! | [`voice`], [`watch`] | what is said besides, and progress |
 //! | [`prompt`], [`commands`], [`complete`] | what happens on a terminal |
-//! | [`failure`] | errors to texts and exit codes |
+//! | [`listing`], [`run_dir`], [`doctor`] | what there is: functions, columns, data, limits |
+//! | [`agent`] | the one JSON object for programs |
+//! | [`check`] | assertions about data |
+//! | [`failure`], [`explain`] | errors to texts and exit codes |
 
+mod agent;
+mod amount;
+mod check;
 mod commands;
 mod complete;
+mod confine;
+mod doctor;
+mod explain;
 mod failure;
 mod flags;
+mod guard;
+mod invocation;
+mod listing;
 mod output;
+mod pager;
 mod parameters;
+mod places;
 mod prompt;
 mod run;
+mod run_dir;
+mod screen;
 mod script;
+mod voice;
+mod watch;
 mod workers;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use tokio::runtime::Builder;
 
+use commands::Step;
 use failure::Failure;
-use flags::{Invocation, Surroundings};
+use flags::{Flags, Sub};
+use invocation::{Invocation, Surroundings};
 use run::Runner;
 
 /// Runs the program with these arguments, the first of which is its name.
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let around = Surroundings {
-        stdin_is_terminal: io::stdin().is_terminal(),
-        stdout_is_terminal: io::stdout().is_terminal(),
+    let args: Vec<OsString> = args.into_iter().collect();
+    let agent = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--agent");
+    let matches = Flags::command().try_get_matches_from(args);
+    let parsed = matches.and_then(|m| Flags::from_arg_matches(&m).map(|flags| (flags, m)));
+    let (flags, matches) = match parsed {
+        Ok(both) => both,
+        Err(e) if agent && e.use_stderr() => {
+            let failure = usage_failure(&e);
+            agent::print_failure(&failure);
+            return failure.exit_code();
+        }
+        Err(e) => {
+            // Fails when the reader is gone, and then there is nobody to tell.
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+        }
     };
-    let invocation = match Invocation::read(args, around) {
-        Ok(invocation) => invocation,
-        Err(code) => return code,
+    let done = match flags.command {
+        None => return session(flags, &matches, agent),
+        Some(Sub::Completions { shell }) => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Flags::command(), "rl-insight-sql", &mut text);
+            print(&text)
+        }
+        Some(Sub::Man) => man_page().and_then(|text| print(&text)),
+        Some(Sub::Doctor { paths }) => with_runtime(doctor::run(paths)),
+        Some(Sub::Check(flags)) => with_runtime(check::run(flags)),
     };
-    match with_runtime(invocation) {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
@@ -50,21 +92,112 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// What clap says, without the page around it.
+fn usage_failure(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let mut parts = text.split("\n\n").map(str::trim);
+    let message = parts.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
+    let tip = parts.find_map(|part| part.strip_prefix("tip: "));
+    Failure::Usage(message).hinted(tip.unwrap_or("--help lists what can be given"))
+}
+
+fn print(text: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text).and_then(|()| stdout.flush()).map_err(|e| Failure::writing(&e))
+}
+
+fn man_page() -> Result<Vec<u8>, Failure> {
+    let mut text = Vec::new();
+    clap_mangen::Man::new(Flags::command()).render(&mut text).map_err(|e| Failure::writing(&e))?;
+    Ok(text)
+}
+
+/// Runs SQL, from scripts or a prompt.
+fn session(flags: Flags, matches: &ArgMatches, agent: bool) -> ExitCode {
+    let around = Surroundings {
+        stdin_is_terminal: io::stdin().is_terminal(),
+        stdout_is_terminal: io::stdout().is_terminal(),
+    };
+    let invocation = match Invocation::build(flags, matches, around) {
+        Ok(invocation) => invocation,
+        Err(failure) => {
+            if agent {
+                agent::print_failure(&failure);
+            } else {
+                failure.tell();
+            }
+            return failure.exit_code();
+        }
+    };
+    let voice = invocation.engine.voice.clone();
+    match with_runtime(work(invocation)) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            if !voice.keeps() {
+                voice.failure(&failure);
+            }
+            failure.exit_code()
+        }
+    }
+}
+
 /// Waits for Ctrl-C on a thread of its own and leaves the work to others: a query that keeps all
 /// workers busy can still be cancelled.
-fn with_runtime(invocation: Invocation) -> Result<(), Failure> {
+fn with_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let front = Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Failure::Query(format!("the program cannot wait for events: {e}")))?;
-    front.block_on(work(invocation))
+    front.block_on(work)
 }
 
-async fn work(invocation: Invocation) -> Result<(), Failure> {
-    let mut runner = Runner::new(&invocation)?;
-    let Some(scripts) = invocation.scripts else { return prompt::run(runner).await };
-    for script in scripts {
-        runner.run(script).await?;
+/// Runs everything; the exit code is that of failures that did not end it.
+async fn work(mut invocation: Invocation) -> Result<u8, Failure> {
+    let agent = invocation.agent.is_some();
+    let mut runner = match Runner::new(&invocation) {
+        Ok(runner) => runner,
+        Err(failure) => {
+            if agent {
+                agent::print_failure(&failure);
+            }
+            return Err(failure);
+        }
+    };
+    let Some(scripts) = invocation.scripts.take() else {
+        runner.open(&invocation.paths).await?;
+        prompt::run(runner, &invocation.init).await?;
+        return Ok(0);
+    };
+    let done = scripted(&mut runner, &invocation, scripts).await;
+    if let Some(answer) = runner.answer() {
+        let partial = runner.left_out() > 0;
+        answer.print(runner.voice(), partial, done.as_ref().err())?;
     }
-    Ok(())
+    done
+}
+
+async fn scripted(
+    runner: &mut Runner,
+    invocation: &Invocation,
+    scripts: Vec<script::Script>,
+) -> Result<u8, Failure> {
+    runner.open(&invocation.paths).await?;
+    for script in scripts {
+        if runner.run(script).await? == Step::Leave {
+            break;
+        }
+    }
+    if let Some(code) = runner.first_failure() {
+        if let Some(output) = &invocation.output {
+            let name = output.display();
+            runner.voice().tell(format_args!("{name} was not written, because a statement failed"));
+        }
+        return Ok(code);
+    }
+    runner.publish()?;
+    if invocation.fail_on_partial && runner.left_out() > 0 {
+        return Err(Failure::Partial("the result is not complete, and --fail-on-partial was given".into()));
+    }
+    Ok(0)
 }

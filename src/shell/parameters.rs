@@ -35,6 +35,16 @@ impl Parameters {
         Ok(Self(read))
     }
 
+    /// Gives a text to a name. One that has a value keeps it, unless that is to be replaced.
+    pub(crate) fn set(&mut self, name: &str, text: &str, replace: bool) {
+        let value = format!("'{}'", text.replace('\'', "''"));
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some(there) if replace => there.1 = value,
+            Some(_) => {}
+            None => self.0.push((name.to_owned(), value)),
+        }
+    }
+
     /// Puts values in the place of `$name`.
     ///
     /// # Errors
@@ -46,6 +56,10 @@ impl Parameters {
         for token in tokens {
             let Token::Placeholder(placeholder) = &token.token else { continue };
             let name = placeholder.trim_start_matches('$');
+            if name.bytes().all(|b| b.is_ascii_digit() || b == b'?') {
+                // Of a prepared statement: EXECUTE gives its value.
+                continue;
+            }
             let Some((_, value)) = self.0.iter().find(|(known, _)| known == name) else {
                 let known: Vec<&str> = self.0.iter().map(|(known, _)| known.as_str()).collect();
                 let message =

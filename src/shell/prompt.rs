@@ -1,7 +1,7 @@
 //! The prompt: reads statements and commands from a terminal until it is told to stop.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
@@ -9,7 +9,9 @@ use rustyline::{Behavior, CompletionType, Config, Editor};
 
 use super::commands::{self, Step, is_command};
 use super::complete::Assistant;
-use super::failure::{Failure, tell};
+use super::failure::Failure;
+use super::invocation::{Init, read_file};
+use super::places;
 use super::run::Runner;
 use super::script::Script;
 
@@ -24,18 +26,21 @@ const HISTORY_ENTRIES: usize = 10_000;
 ///
 /// # Errors
 /// When nothing can be read from the terminal any more, or nobody reads the results.
-pub(crate) async fn run(mut runner: Runner) -> Result<(), Failure> {
-    let mut editor = editor(&runner).map_err(|e| terminal_failure(&e))?;
-    let history = history_file().filter(|path| load_history(&mut editor, path));
-    if !runner.quiet() {
-        tell(concat!("rl-insight-sql ", env!("CARGO_PKG_VERSION"), "; \\? lists the commands, \\q leaves"));
+pub(crate) async fn run(mut runner: Runner, init: &Init) -> Result<(), Failure> {
+    if let Step::Leave = start_file(&mut runner, init).await? {
+        return Ok(());
     }
+    let mut editor = editor(&runner).map_err(|e| terminal_failure(&e))?;
+    let history = places::history_file().filter(|path| load_history(&mut editor, path));
+    let version = env!("CARGO_PKG_VERSION");
+    let banner = format!("rl-insight-sql {version}; \\? lists the commands, TAB completes, \\q leaves");
+    runner.voice().remark(banner);
     loop {
         // The query, if there was one, is over: that this blocks the thread stops nothing.
         let input = match editor.readline(PROMPT) {
             Ok(input) => input,
             Err(ReadlineError::Interrupted) => continue,
-            Err(ReadlineError::Eof) => return Ok(()),
+            Err(ReadlineError::Eof) => return runner.publish(),
             Err(e) => return Err(terminal_failure(&e)),
         };
         if input.trim().is_empty() {
@@ -44,12 +49,16 @@ pub(crate) async fn run(mut runner: Runner) -> Result<(), Failure> {
         remember(&mut editor, &input, history.as_deref());
         match step(&mut runner, input).await {
             Ok(Step::Stay) => {}
-            Ok(Step::Leave) => return Ok(()),
+            Ok(Step::Leave) => return runner.publish(),
             Err(Failure::ClosedPipe) => return Err(Failure::ClosedPipe),
             Err(failure) => {
                 // A query that was cancelled may be in the middle of a line.
                 drop(std::io::stdout().lock());
-                failure.tell();
+                runner.voice().failure(&failure);
+                // What is complete by now is kept; the file of a result that broke off is not.
+                if let Err(failure) = runner.after_failure() {
+                    runner.voice().failure(&failure);
+                }
             }
         }
     }
@@ -59,7 +68,28 @@ async fn step(runner: &mut Runner, input: String) -> Result<Step, Failure> {
     if is_command(&input) {
         return commands::run(runner, &input).await;
     }
-    runner.run(Script::new(None, input)).await.map(|()| Step::Stay)
+    let script = Script::new(None, input);
+    runner.last = Some(script.clone());
+    runner.run(script).await
+}
+
+/// Runs the start file. That there is none is only an error when it was named.
+async fn start_file(runner: &mut Runner, init: &Init) -> Result<Step, Failure> {
+    let path = match init {
+        Init::None => None,
+        Init::File(path) => Some(path.clone()),
+        Init::Default => places::init_file().filter(|path| path.is_file()),
+    };
+    let Some(path) = path else { return Ok(Step::Stay) };
+    let script = Script::new(Some(path.display().to_string()), read_file(&path)?);
+    match runner.run(script).await {
+        Err(failure) if !failure.is_final() => {
+            // A mistake in it must not lock people out.
+            runner.voice().failure(&failure);
+            Ok(Step::Stay)
+        }
+        other => other,
+    }
 }
 
 type Line = Editor<Assistant, DefaultHistory>;
@@ -73,19 +103,12 @@ fn editor(runner: &Runner) -> rustyline::Result<Line> {
         .behavior(behavior)
         .build();
     let mut editor = Line::with_config(config)?;
-    editor.set_helper(Some(Assistant::new(runner.context().clone())));
+    editor.set_helper(Some(Assistant::new(runner.context().clone(), runner.voice().is_coloured())));
     Ok(editor)
 }
 
 fn terminal_failure(error: &ReadlineError) -> Failure {
     Failure::Query(format!("the terminal cannot be read: {error}"))
-}
-
-/// `$XDG_STATE_HOME/rl-insight-sql/history`, by default below `~/.local/state`.
-fn history_file() -> Option<PathBuf> {
-    let directory = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let state = directory("XDG_STATE_HOME").or_else(|| Some(directory("HOME")?.join(".local/state")))?;
-    Some(state.join("rl-insight-sql").join("history"))
 }
 
 /// Whether there is a history file now. Without one everything works, nothing is remembered.

@@ -1,70 +1,177 @@
-//! Runs statements: from a script to results on stdout.
+//! Runs statements: from a script to results in their destination.
 //!
 //! Queries run on worker threads of their own. The thread that waits for Ctrl-C does nothing else,
 //! so a query that keeps all workers busy can still be cancelled.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
-use datafusion::arrow::datatypes::UInt64Type;
+use datafusion::arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion::config::SqlParserOptions;
 use datafusion::error::Result;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{ShowStatementFilter, Statement as SqlStatement};
 use futures::StreamExt;
+use rl_insight_sql::overview::Overview;
 use rl_insight_sql::scan::PROBLEMS_LEFT_OUT;
 use rl_insight_sql::session;
 use rl_insight_sql::sink::REMARKS;
 use tokio::signal::ctrl_c;
 
-use super::failure::{Failure, join_text, tell};
-use super::flags::Invocation;
-use super::output::{Format, Output, Written};
+use super::agent::Answer;
+use super::amount::counted;
+use super::commands::{self, Step};
+use super::explain::explained;
+use super::failure::{Failure, join_text};
+use super::guard::Guard;
+use super::invocation::{Engine, Invocation};
+use super::listing;
+use super::output::{Destination, Format, Look, Output, StagedResults, Written};
 use super::parameters::Parameters;
+use super::run_dir;
+use super::screen;
 use super::script::{Piece, Script};
+use super::voice::Voice;
+use super::watch::{TICK, Watch, summed};
 use super::workers::Workers;
 
 /// Runs scripts, one at a time, in one session.
 pub(crate) struct Runner {
     session: Session,
     workers: Workers,
+    /// Where the next result goes, when that is not where the others go.
+    once: Option<StagedResults>,
+    timeout: Option<Duration>,
+    on_error: &'static str,
+    keep_going: bool,
+    verbose: bool,
+    /// Whether the time of each statement is told.
+    pub(crate) timer: bool,
+    /// What was opened at the start, and later with `.open`.
+    pub(crate) paths: Vec<String>,
+    /// The last script that was SQL.
+    pub(crate) last: Option<Script>,
+    first_failure: Option<u8>,
 }
 
 /// The part of a [`Runner`] that goes to the worker threads. Clones share the tables and settings.
 #[derive(Clone)]
 struct Session {
     context: SessionContext,
-    format: Format,
-    max_rows: Option<usize>,
-    quiet: bool,
+    look: Look,
+    voice: Voice,
+    guard: Guard,
+    destination: Destination,
+    answer: Option<Answer>,
+    watch: Watch,
     parameters: Arc<Parameters>,
-    /// Set when nobody waits for the script that is running any more.
+    /// Problems that results leave out, so far.
+    left_out: Arc<AtomicU64>,
+    /// Set when nobody waits for the statement that is running any more.
     stopped: Arc<AtomicBool>,
+}
+
+/// A session context as the command line wants it.
+///
+/// # Errors
+/// When it cannot be set up.
+pub(crate) fn context(engine: &Engine) -> Result<SessionContext> {
+    let mut config = session::config().with_target_partitions(engine.threads.get());
+    // For the caret in error messages.
+    config.options_mut().sql_parser.collect_spans = true;
+    session::context_with(config, runtime(engine)?)
 }
 
 impl Runner {
     /// A fresh session as the command line wants it.
     ///
     /// # Errors
-    /// When the session cannot be set up, or there are no threads to be had.
+    /// When the session cannot be set up, there are no threads to be had, or the file of `-o` cannot be
+    /// written.
     pub(crate) fn new(invocation: &Invocation) -> Result<Self, Failure> {
-        let config = session::config().with_target_partitions(invocation.threads.get());
-        let context = match invocation.memory_limit {
-            Some(bytes) => session::context_with(config, limited(bytes)?)?,
-            None => session::context(config)?,
+        let engine = &invocation.engine;
+        let guard = Guard {
+            read_only: invocation.read_only,
+            force: invocation.force,
+            inputs: Arc::default(),
+            root: invocation.root.clone(),
         };
-        let Invocation { max_rows, quiet, format, .. } = *invocation;
-        let parameters = Arc::new(invocation.parameters.clone());
-        let session = Session { context, format, max_rows, quiet, parameters, stopped: Arc::default() };
-        let workers = Workers::start(invocation.threads).map_err(|e| no_threads(&e))?;
-        Ok(Self { session, workers })
+        let destination = match &invocation.output {
+            None => Destination::Stdout,
+            Some(path) => {
+                guard
+                    .target(&path.display().to_string(), invocation.force, "give --force to replace it")
+                    .map_err(|f| Failure::Usage(f.text().unwrap_or_default().to_owned()))?;
+                Destination::File(StagedResults::create(path)?)
+            }
+        };
+        let context = context(engine)?;
+        if let Some(root) = &invocation.root {
+            root.confine(&context);
+        }
+        let session = Session {
+            context,
+            look: invocation.look.clone(),
+            voice: engine.voice.clone(),
+            guard,
+            destination,
+            answer: invocation.agent.map(Answer::new),
+            watch: Watch::new(invocation.progress),
+            parameters: Arc::new(engine.parameters.clone()),
+            left_out: Arc::default(),
+            stopped: Arc::default(),
+        };
+        Ok(Self {
+            session,
+            workers: Workers::start(engine.threads).map_err(|e| no_threads(&e))?,
+            once: None,
+            timeout: engine.timeout,
+            on_error: engine.on_error.name(),
+            keep_going: invocation.keep_going,
+            verbose: engine.verbose,
+            timer: invocation.timer,
+            paths: vec![],
+            last: None,
+            first_failure: None,
+        })
+    }
+
+    /// Surveys paths, says what they hold, and makes views of it.
+    ///
+    /// # Errors
+    /// When a path does not exist, or a view cannot be made.
+    pub(crate) async fn open(&mut self, paths: &[String]) -> Result<(), Failure> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        paths.iter().try_for_each(|path| self.session.guard.inside(path))?;
+        let overview = survey(paths).await?;
+        overview.register(&self.session.context, self.on_error).await?;
+        if let [path] = paths {
+            let mut parameters = Parameters::clone(&self.session.parameters);
+            parameters.set("run", path, !self.paths.is_empty());
+            self.session.parameters = Arc::new(parameters);
+        }
+        let files = overview.found.iter().flat_map(|f| f.files.iter().cloned());
+        let inputs: Vec<PathBuf> = self.session.guard.inputs.iter().cloned().chain(files).collect();
+        self.session.guard.inputs = Arc::new(inputs);
+        self.paths = paths.to_vec();
+        for line in run_dir::lines(&overview, paths) {
+            self.session.voice.remark(line);
+        }
+        Ok(())
     }
 
     /// The session that statements run in.
@@ -72,96 +179,338 @@ impl Runner {
         &self.session.context
     }
 
-    /// Whether remarks are left out.
-    pub(crate) fn quiet(&self) -> bool {
-        self.session.quiet
+    /// What statements and commands may do.
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.session.guard
     }
 
-    /// How results are written.
-    pub(crate) fn format(&self) -> Format {
-        self.session.format
+    /// Who says things.
+    pub(crate) fn voice(&self) -> &Voice {
+        &self.session.voice
     }
 
-    /// Changes how results are written from now on.
-    pub(crate) fn set_format(&mut self, format: Format) {
-        self.session.format = format;
+    /// How results look.
+    pub(crate) fn look(&self) -> &Look {
+        &self.session.look
     }
 
-    /// Runs the statements of a script one after the other, up to the first failure.
+    /// How results are to look from now on.
+    pub(crate) fn look_mut(&mut self) -> &mut Look {
+        &mut self.session.look
+    }
+
+    /// The one object that is answered, if it is to be one.
+    pub(crate) fn answer(&self) -> Option<&Answer> {
+        self.session.answer.as_ref()
+    }
+
+    /// How many problems were left out of results.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.session.left_out.load(Ordering::Relaxed)
+    }
+
+    /// The exit code of the first failure that did not end everything.
+    pub(crate) fn first_failure(&self) -> Option<u8> {
+        self.first_failure
+    }
+
+    /// Sends results to a file from now on, or only the next one; `None` to stdout.
+    ///
+    /// # Errors
+    /// When the file is there already and may not be replaced, or cannot be written.
+    pub(crate) fn send_to(&mut self, target: Option<&Path>, once: bool, force: bool) -> Result<(), Failure> {
+        let staged = match target {
+            None => None,
+            Some(path) => {
+                let allowed = force || self.session.guard.force;
+                let hint = "put --force in front of its name to replace it";
+                self.session.guard.target(&path.display().to_string(), allowed, hint)?;
+                Some(StagedResults::create(path)?.by_name())
+            }
+        };
+        if once {
+            self.once = staged;
+            return Ok(());
+        }
+        self.publish()?;
+        self.session.destination = staged.map_or(Destination::Stdout, Destination::File);
+        Ok(())
+    }
+
+    /// Completes the file that results went to, if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be completed; then it is as it was before.
+    pub(crate) fn publish(&mut self) -> Result<(), Failure> {
+        match std::mem::take(&mut self.session.destination) {
+            Destination::File(file) => file.publish(),
+            other => {
+                self.session.destination = other;
+                Ok(())
+            }
+        }
+    }
+
+    /// After a failure at the prompt results go to the screen again: the file that they went to was
+    /// given up.
+    ///
+    /// # Errors
+    /// Says so.
+    pub(crate) fn after_failure(&mut self) -> Result<(), Failure> {
+        match std::mem::take(&mut self.session.destination) {
+            Destination::File(file) => Err(Failure::Output(format!(
+                "{} was not written, because of that; results go to the screen again",
+                file.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs the statements and commands of a script one after the other, up to the first failure, or
+    /// to the end when that was asked for.
     ///
     /// After Ctrl-C it returns at once. An operator that is deep in a calculation goes on until it
     /// looks up, but whatever it finds is not written any more.
     ///
     /// # Errors
     /// What made a statement fail, naming the statement; or Ctrl-C.
-    pub(crate) async fn run(&mut self, script: Script) -> Result<(), Failure> {
-        let stopped = Arc::<AtomicBool>::default();
-        let session = Session { stopped: Arc::clone(&stopped), ..self.session.clone() };
-        let Some(mut job) = self.workers.spawn(async move { session.statements(&script).await }) else {
+    pub(crate) async fn run(&mut self, script: Script) -> Result<Step, Failure> {
+        let options = self.session.context.copied_config().options().sql_parser.clone();
+        let pieces = script.pieces(&options)?;
+        let count = pieces.len();
+        let text: Arc<str> = script.text().into();
+        for (piece, number) in pieces.into_iter().zip(1..) {
+            let line = piece.line;
+            let done = match piece.command().map(str::to_owned) {
+                Some(command) => Box::pin(commands::run(self, &command)).await,
+                None => self.piece(piece, Arc::clone(&text)).await.map(|()| Step::Stay),
+            };
+            match done {
+                Ok(Step::Stay) => {}
+                Ok(Step::Leave) => return Ok(Step::Leave),
+                Err(failure) => {
+                    let failure = failure.at(&script.place(number, count, line));
+                    if !self.keep_going || failure.is_final() {
+                        return Err(failure);
+                    }
+                    self.session.voice.failure(&failure);
+                    self.first_failure.get_or_insert(failure.code());
+                }
+            }
+        }
+        Ok(Step::Stay)
+    }
+
+    /// Prints rows that are not the result of a statement.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn print(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+        let once = self.once.take();
+        let held = self.prepared(&once).print(batch)?;
+        self.show(held, once)
+    }
+
+    /// Writes text that is no result of a statement, to where results go.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn write_text(&self, text: &str) -> Result<(), Failure> {
+        match &self.session.answer {
+            Some(_) => self.session.voice.tell(text.trim_end()),
+            None => self.session.destination.write(text.as_bytes())?,
+        }
+        Ok(())
+    }
+
+    /// The session for one statement.
+    fn prepared(&self, once: &Option<StagedResults>) -> Session {
+        let mut session = self.session.clone();
+        session.stopped = Arc::default();
+        if let Some(file) = once {
+            session.destination = Destination::File(file.clone());
+        }
+        if let Destination::File(file) = &session.destination
+            && let Some(format) = file.format()
+        {
+            session.look.format = format;
+        }
+        let on_screen = matches!(session.destination, Destination::Stdout) && io::stdout().is_terminal();
+        if on_screen && session.look.width.is_none() {
+            session.look.width = Some(screen::of_stdout().0);
+        }
+        session.look.pager &= on_screen;
+        session
+    }
+
+    async fn piece(&mut self, piece: Piece, text: Arc<str>) -> Result<(), Failure> {
+        let once = self.once.take();
+        let session = self.prepared(&once);
+        let (stopped, watch) = (Arc::clone(&session.stopped), session.watch.clone());
+        if self.verbose {
+            session.voice.remark(format_args!("running the statement in line {}", piece.line));
+        }
+        watch.begin();
+        let Some(mut job) = self.workers.spawn(async move { session.piece(piece, &text).await }) else {
             return Err(Failure::Query("the worker threads have ended".into()));
         };
-        tokio::select! {
-            done = &mut job => done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),
-            Ok(()) = ctrl_c() => {
-                stopped.store(true, Ordering::Relaxed);
-                job.abort();
-                self.workers.renew().map_err(|e| no_threads(&e))?;
-                Err(Failure::Interrupted)
+        let mut ticks = tokio::time::interval(TICK);
+        let limit = self.timeout;
+        let late = async {
+            match limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(late);
+        let done = loop {
+            tokio::select! {
+                done = &mut job => break done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),
+                Ok(()) = ctrl_c() => break Err(Failure::Interrupted),
+                () = &mut late => {
+                    let seconds = limit.unwrap_or_default().as_secs_f64();
+                    break Err(Failure::Budget(format!(
+                        "the statement took more than {seconds} s\nhint: --timeout sets how long it may take"
+                    )));
+                }
+                _ = ticks.tick() => watch.tick(),
+            }
+        };
+        if !job.is_finished() {
+            stopped.store(true, Ordering::Relaxed);
+            job.abort();
+            self.workers.renew().map_err(|e| no_threads(&e))?;
+        }
+        let usage = watch.end();
+        match done {
+            Ok(held) => {
+                self.show(held, once)?;
+                if self.timer {
+                    self.session.voice.tell(format_args!("time: {usage}"));
+                }
+                Ok(())
+            }
+            Err(failure) => {
+                if let Some(file) = once {
+                    file.discard();
+                }
+                if let Destination::File(file) = &self.session.destination {
+                    file.discard();
+                }
+                Err(failure)
             }
         }
     }
+
+    /// Shows what was held back for the pager, and completes the file of `.once`.
+    fn show(&self, held: Option<Vec<u8>>, once: Option<StagedResults>) -> Result<(), Failure> {
+        if let Some(text) = held {
+            super::pager::show(&text)?;
+        }
+        once.map_or(Ok(()), |file| file.publish())
+    }
+}
+
+/// Lists what is below paths, on a thread where blocking is allowed.
+///
+/// # Errors
+/// [`Failure::Usage`] when a path does not exist.
+pub(crate) async fn survey(paths: &[String]) -> Result<Overview, Failure> {
+    let owned = paths.to_vec();
+    let listed = tokio::select! {
+        listed = tokio::task::spawn_blocking(move || Overview::of(&owned)) => listed,
+        Ok(()) = ctrl_c() => return Err(Failure::Interrupted),
+    };
+    let listed = listed.map_err(|e| Failure::Query(join_text(&e)))?;
+    listed.map_err(|e| Failure::Usage(e.to_string()))
 }
 
 impl Session {
-    /// How statements are read at the moment.
     fn parser_options(&self) -> SqlParserOptions {
         self.context.copied_config().options().sql_parser.clone()
     }
 
-    async fn statements(&self, script: &Script) -> Result<(), Failure> {
-        let pieces = script.pieces(&self.parser_options())?;
-        let count = pieces.len();
-        for (piece, number) in pieces.into_iter().zip(1..) {
-            let line = piece.line;
-            let done = self.piece(piece).await;
-            done.map_err(|failure| failure.at(&script.place(number, count, line)))?;
-        }
-        Ok(())
-    }
-
-    async fn piece(&self, piece: Piece) -> Result<(), Failure> {
+    /// Runs one statement. Gives back what is to go through the pager.
+    async fn piece(&self, piece: Piece, text: &str) -> Result<Option<Vec<u8>>, Failure> {
+        let line = piece.line;
+        let explained = |e| explained(e, text, line, &self.context);
         // Not earlier: a statement before it may have changed the options.
-        let statement = piece.parse(&self.parser_options(), &self.parameters)?;
-        self.statement(statement).await
+        let statement = piece.parse(&self.parser_options(), &self.parameters).map_err(explained)?;
+        if let Some(batch) = self.listed(&statement).await.map_err(explained)? {
+            return self.print(&batch);
+        }
+        let logical = self.context.state().statement_to_plan(statement).await.map_err(explained)?;
+        let logical = self.guard.pass(logical)?;
+        let writes = matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+        let frame = self.context.execute_logical_plan(logical).await.map_err(explained)?;
+        let task = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.map_err(explained)?;
+        self.watch.plan(&plan);
+        let stream = execute_stream(Arc::clone(&plan), task)?;
+        let held = if writes {
+            self.written(&plan, stream).await?;
+            None
+        } else {
+            self.result(stream).await?
+        };
+        self.tell_left_out(&plan);
+        Ok(held)
     }
 
-    async fn statement(&self, statement: Statement) -> Result<(), Failure> {
-        let logical = self.context.state().statement_to_plan(statement).await?;
-        let writes = matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
-        let frame = self.context.execute_logical_plan(logical).await?;
-        let task = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await?;
-        if writes {
-            self.written(&plan, task).await?;
-        } else {
-            self.result(&plan, task).await?;
+    /// Rows of statements that the engine answers without our comments, or not at all.
+    async fn listed(&self, statement: &Statement) -> Result<Option<RecordBatch>> {
+        let Statement::Statement(statement) = statement else { return Ok(None) };
+        match statement.as_ref() {
+            SqlStatement::ShowFunctions { filter, .. } => {
+                let pattern = match filter {
+                    None => None,
+                    Some(ShowStatementFilter::Like(p) | ShowStatementFilter::ILike(p)) => Some(p.as_str()),
+                    Some(_) => return Ok(None),
+                };
+                listing::function_rows(&self.context, pattern).map(Some)
+            }
+            SqlStatement::ExplainTable { table_name, .. } => {
+                listing::columns(&self.context, table_name.to_string().as_str()).await
+            }
+            _ => Ok(None),
         }
-        tell_left_out(&plan);
-        Ok(())
+    }
+
+    fn print(&self, batch: &RecordBatch) -> Result<Option<Vec<u8>>, Failure> {
+        if let Some(answer) = &self.answer {
+            answer.begin(&batch.schema()).batch(batch)?;
+            return Ok(None);
+        }
+        let mut output = self.output(&batch.schema())?;
+        output.batch(batch)?;
+        Ok(self.tell_rows(output.finish()?))
+    }
+
+    fn output(&self, schema: &SchemaRef) -> Result<Output, Failure> {
+        let (stopped, watch) = (Arc::clone(&self.stopped), self.watch.clone());
+        Output::new(&self.look, schema, self.destination.clone(), stopped, watch)
     }
 
     /// A statement with a result.
-    async fn result(&self, plan: &Plan, task: Arc<Task>) -> Result<(), Failure> {
-        let mut stream = execute_stream(Arc::clone(plan), task)?;
+    async fn result(&self, mut stream: SendableRecordBatchStream) -> Result<Option<Vec<u8>>, Failure> {
         let schema = stream.schema();
         if schema.fields().is_empty() {
             // SET and everything that defines something: no columns, nothing to print.
             while let Some(batch) = stream.next().await {
                 batch?;
             }
-            return Ok(());
+            return Ok(None);
         }
-        let mut output = Output::new(self.format, &schema, self.max_rows, Arc::clone(&self.stopped));
+        if let Some(answer) = &self.answer {
+            let mut rows = answer.begin(&schema);
+            while let Some(batch) = stream.next().await {
+                if !rows.batch(&batch?)? {
+                    break;
+                }
+            }
+            return Ok(None);
+        }
+        let mut output = self.output(&schema)?;
         while let Some(batch) = stream.next().await {
             let printed = batch.map_err(Failure::from).and_then(|b| output.batch(&b));
             if let Err(failure) = printed {
@@ -169,40 +518,65 @@ impl Session {
                 return Err(failure);
             }
         }
-        let written = output.finish()?;
-        if self.format == Format::Table {
-            self.tell_rows(written);
-        }
-        Ok(())
+        Ok(self.tell_rows(output.finish()?))
     }
 
     /// COPY and INSERT: how many rows they wrote is a remark, not a result.
-    async fn written(&self, plan: &Plan, task: Arc<Task>) -> Result<(), Failure> {
-        let mut stream = execute_stream(Arc::clone(plan), task)?;
+    async fn written(&self, plan: &Plan, mut stream: SendableRecordBatchStream) -> Result<(), Failure> {
         let mut rows = 0;
         while let Some(batch) = stream.next().await {
             rows += written_rows(&batch?);
         }
-        if !self.quiet {
-            tell(format_args!("{} written", counted(rows)));
-        }
+        self.voice.remark(format_args!("{} written", counted(rows, "row")));
         // That values were changed is said even when remarks are not wanted.
         for (metric, text) in REMARKS {
             if let Some(count) = NonZeroU64::new(summed(plan, metric)) {
-                tell(format_args!("note: {count} {text}"));
+                self.voice.tell(format_args!("note: {count} {text}"));
             }
         }
         Ok(())
     }
 
     /// The line below a table. That rows are missing is said even when remarks are not wanted.
-    fn tell_rows(&self, written: Written) {
-        let Written { rows, left_out } = written;
-        if left_out > 0 {
-            tell(format_args!("({}, {} shown; --max-rows 0 shows all)", counted(rows), rows - left_out));
-        } else if !self.quiet {
-            tell(format_args!("({})", counted(rows)));
+    fn tell_rows(&self, written: Written) -> Option<Vec<u8>> {
+        let Written { rows, left_out, columns_left_out, held } = written;
+        let columns = match NonZeroUsize::new(columns_left_out) {
+            None => String::new(),
+            Some(n) => format!("; {} left out, .mode line shows all", counted(n.get() as u64, "column")),
+        };
+        let line = if left_out > 0 {
+            let shown = rows - left_out;
+            format!("({}, {shown} shown; --max-rows 0 shows all{columns})", counted(rows, "row"))
+        } else {
+            format!("({}{columns})", counted(rows, "row"))
+        };
+        if self.look.format != Format::Table {
+            return held;
         }
+        if let Some(mut text) = held {
+            // The line belongs below the table, also in the pager.
+            if !self.voice.is_quiet() || left_out > 0 || columns_left_out > 0 {
+                text.extend_from_slice(line.as_bytes());
+                text.push(b'\n');
+            }
+            return Some(text);
+        }
+        if left_out > 0 || columns_left_out > 0 {
+            self.voice.tell(line);
+        } else {
+            self.voice.remark(line);
+        }
+        None
+    }
+
+    /// Under `on_error => 'skip'` a result can be incomplete; nobody should have to guess that.
+    fn tell_left_out(&self, plan: &Plan) {
+        let Some(problems) = NonZeroU64::new(summed(plan, PROBLEMS_LEFT_OUT)) else { return };
+        self.left_out.fetch_add(problems.get(), Ordering::Relaxed);
+        let (noun, verb) = if problems.get() == 1 { ("problem", "was") } else { ("problems", "were") };
+        self.voice.tell(format_args!(
+            "note: {problems} {noun} {verb} left out; SELECT * FROM diagnostics(path) lists them"
+        ));
     }
 }
 
@@ -211,35 +585,29 @@ fn no_threads(error: &io::Error) -> Failure {
 }
 
 type Plan = Arc<dyn ExecutionPlan>;
-type Task = datafusion::execution::TaskContext;
 
 /// Memory that the operators of all queries share fairly; they spill to disk when it gets short. An
 /// error names the biggest consumers.
-fn limited(bytes: usize) -> Result<Arc<RuntimeEnv>> {
+fn runtime(engine: &Engine) -> Result<Arc<RuntimeEnv>> {
     const NAMED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
-    let pool = TrackConsumersPool::new(FairSpillPool::new(bytes), NAMED);
-    RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc()
+    let mut builder = RuntimeEnvBuilder::new();
+    if let Some(bytes) = engine.memory_limit {
+        let pool = TrackConsumersPool::new(FairSpillPool::new(bytes), NAMED);
+        builder = builder.with_memory_pool(Arc::new(pool));
+    }
+    if engine.temp_dir.is_some() || engine.disk_limit.is_some() {
+        builder = builder.with_disk_manager_builder(DiskManagerBuilder::default());
+    }
+    if let Some(dir) = &engine.temp_dir {
+        builder = builder.with_temp_file_path(dir);
+    }
+    if let Some(bytes) = engine.disk_limit {
+        builder = builder.with_max_temp_directory_size(bytes as u64);
+    }
+    builder.build_arc()
 }
 
 fn written_rows(batch: &RecordBatch) -> u64 {
     let counts = batch.columns().first().and_then(|c| c.as_primitive_opt::<UInt64Type>());
     counts.map_or(0, |c| c.iter().flatten().sum())
-}
-
-fn counted(rows: u64) -> String {
-    if rows == 1 { "1 row".into() } else { format!("{rows} rows") }
-}
-
-/// Under `on_error => 'skip'` a result can be incomplete; nobody should have to guess that.
-fn tell_left_out(plan: &Plan) {
-    let Some(problems) = NonZeroU64::new(summed(plan, PROBLEMS_LEFT_OUT)) else { return };
-    let (noun, verb) = if problems.get() == 1 { ("problem", "was") } else { ("problems", "were") };
-    tell(format_args!("note: {problems} {noun} {verb} left out; SELECT * FROM diagnostics(path) lists them"));
-}
-
-/// Sums a metric over all operators.
-fn summed(plan: &Plan, metric: &str) -> u64 {
-    let own = plan.metrics().and_then(|m| m.sum_by_name(metric));
-    let below: u64 = plan.children().into_iter().map(|child| summed(child, metric)).sum();
-    own.map_or(0, |v| v.as_usize() as u64) + below
 }

@@ -28,6 +28,8 @@ pub(crate) struct Piece {
     tokens: Vec<TokenWithSpan>,
     /// What the lexer could not read, in the last piece of a script.
     broken: Option<TokenizerError>,
+    /// The whole line, when it is a command of the prompt and no SQL.
+    command: Option<String>,
 }
 
 impl Script {
@@ -37,7 +39,6 @@ impl Script {
     }
 
     /// The SQL.
-    #[cfg(test)]
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -50,17 +51,41 @@ impl Script {
         let dialect = dialect(options.dialect)?;
         let (tokens, broken) = tokens(&self.text, dialect.as_ref());
         let mut pieces = Vec::new();
-        let mut piece = Piece { line: 0, tokens: Vec::new(), broken: None };
+        let mut piece = Piece::empty();
+        let mut command_line = 0;
         for token in tokens {
+            let (line, column) = (token.span.start.line, token.span.start.column);
+            if line == command_line {
+                continue;
+            }
             match &token.token {
                 Token::SemiColon => pieces.extend(piece.take()),
                 Token::Whitespace(_) if piece.tokens.is_empty() => {}
+                Token::Period | Token::Backslash if piece.tokens.is_empty() => {
+                    match self.command(line, column) {
+                        Some(command) => {
+                            command_line = line;
+                            pieces.push(Piece { line, command: Some(command), ..Piece::empty() });
+                        }
+                        None => piece.tokens.push(token),
+                    }
+                }
                 _ => piece.tokens.push(token),
             }
+        }
+        if broken.as_ref().is_some_and(|e| e.location.line == command_line) {
+            return Ok(pieces);
         }
         piece.broken = broken;
         pieces.extend(piece.take());
         Ok(pieces)
+    }
+
+    /// The line, when it begins at this column.
+    fn command(&self, line: u64, column: u64) -> Option<String> {
+        let line = self.text.lines().nth(usize::try_from(line.checked_sub(1)?).ok()?)?;
+        let before = usize::try_from(column.checked_sub(1)?).ok()?;
+        line.chars().take(before).all(char::is_whitespace).then(|| line.trim().to_owned())
     }
 
     /// How messages name the statement with this number (counted from 1) of `count`; may be empty.
@@ -72,6 +97,15 @@ impl Script {
 }
 
 impl Piece {
+    fn empty() -> Self {
+        Piece { line: 0, tokens: Vec::new(), broken: None, command: None }
+    }
+
+    /// The command of the prompt that stands in the place of a statement.
+    pub(crate) fn command(&self) -> Option<&str> {
+        self.command.as_deref()
+    }
+
     /// What was collected, unless that is nothing; a new collection begins.
     fn take(&mut self) -> Option<Piece> {
         let tokens = std::mem::take(&mut self.tokens);
@@ -81,7 +115,7 @@ impl Piece {
             (None, Some(e)) => e.location.line,
             (None, None) => return None,
         };
-        Some(Piece { line, tokens, broken })
+        Some(Piece { line, tokens, broken, command: None })
     }
 
     /// Parses it. Places in error messages count from the beginning of the script.
@@ -160,6 +194,17 @@ mod tests {
         assert_eq!(last.line, 3);
         let error = last.parse(&SqlParserOptions::default(), &Parameters::default()).unwrap_err().to_string();
         assert!(error.contains("Unterminated string literal at Line: 3, Column: 8"), "{error}");
+    }
+
+    #[test]
+    fn commands_are_lines_of_their_own() {
+        let found = pieces(".mode csv\nselect 1\n.5; \\d it's\n  \\d x;\nselect 2");
+        let commands: Vec<Option<&str>> = found.iter().map(Piece::command).collect();
+        assert_eq!(commands, [Some(".mode csv"), None, None]);
+        let found = pieces(".read it's.sql");
+        assert_eq!(found.iter().map(Piece::command).collect::<Vec<_>>(), [Some(".read it's.sql")]);
+        let found = pieces("select 1;\n  \\d x;\nselect 2");
+        assert_eq!(found.iter().map(Piece::command).collect::<Vec<_>>(), [None, Some("\\d x;"), None]);
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub struct TableFunction {
     pub name: &'static str,
     /// What its rows are, in one line.
     pub purpose: &'static str,
+    /// The name of the view over a directory that holds its data, if it gets one.
+    pub view: Option<&'static str>,
     /// What its positional arguments are called; they can be given by these names, too.
     pub paths: &'static [&'static str],
     /// The named arguments it takes besides.
@@ -129,6 +131,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memory_events",
         purpose: "allocations of an Ascend PyTorch profiler tree, each with its call stack",
+        view: Some("memory"),
         paths: PATH,
         arguments: &[MATCH, ON_ERROR],
         make: |chosen| Arc::new(MemoryEvents::new(chosen.pick("match", &MatchRule::ALL))),
@@ -136,6 +139,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memory_records",
         purpose: "level of device memory over time, from memory_record.csv or the profiler database",
+        view: Some("memory_record"),
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemoryRecords),
@@ -143,6 +147,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "dump_trend",
         purpose: "statistics of the tensors of an msprobe dump over steps and ranks",
+        view: Some("trend"),
         paths: PATH,
         arguments: &[MICRO_STEP, MAPPING, SCOPE, ON_ERROR],
         make: |chosen| {
@@ -156,6 +161,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_events",
         purpose: "events of msMemScope files (csv or db; old msLeaks files too), one row each",
+        view: Some("memscope"),
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopeEvents),
@@ -163,6 +169,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_blocks",
         purpose: "allocations of msMemScope files from MALLOC to FREE, one row each",
+        view: None,
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopeBlocks),
@@ -170,6 +177,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_steps",
         purpose: "steps of msMemScope files, as their marks say",
+        view: None,
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopeSteps),
@@ -177,6 +185,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_watch",
         purpose: "check sums of watched tensors, from csv files or from images (.bin)",
+        view: None,
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopeWatch),
@@ -184,6 +193,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_python_trace",
         purpose: "Python calls that msMemScope traced",
+        view: None,
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopePythonTrace),
@@ -191,6 +201,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_config",
         purpose: "settings with which msMemScope ran, from config.json",
+        view: None,
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopeConfig),
@@ -198,6 +209,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_files",
         purpose: "files of msMemScope under a path: process, device, kind, version",
+        view: None,
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopeFiles),
@@ -205,6 +217,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "memscope_compare",
         purpose: "launches of two msMemScope runs side by side, aligned by name",
+        view: None,
         paths: &["base", "target"],
         arguments: &[LEVEL, ON_ERROR],
         make: |chosen| Arc::new(MemscopeCompare::new(chosen.pick("level", &Level::ALL))),
@@ -212,6 +225,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
     TableFunction {
         name: "diagnostics",
         purpose: "what was found under a path, and every problem and note about it",
+        view: None,
         paths: PATH,
         arguments: &[],
         make: |_| {
@@ -260,7 +274,12 @@ impl Chosen<'_> {
 impl TableFunction {
     /// The columns of its rows.
     pub fn schema(&self) -> SchemaRef {
-        (self.make)(&Chosen { options: &vec![] }).schema()
+        self.format().schema()
+    }
+
+    /// The format that it reads when no option is given.
+    pub fn format(&self) -> Arc<dyn Format> {
+        (self.make)(&Chosen { options: &vec![] })
     }
 
     /// How to call it, for listings: `memory_events(path [, match => 'nearest'|'inside'] ...)`.

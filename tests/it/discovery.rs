@@ -15,7 +15,7 @@ fn sample() -> PathBuf {
 }
 
 /// The sample data in a directory that may be changed.
-fn copy_of_sample() -> tempfile::TempDir {
+pub(crate) fn copy_of_sample() -> tempfile::TempDir {
     let scratch = tempfile::tempdir().unwrap();
     for entry in walkdir::WalkDir::new(sample()) {
         let entry = entry.unwrap();

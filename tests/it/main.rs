@@ -4,9 +4,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod cases;
+mod check;
 mod cli;
+mod command_lines;
 mod discovery;
 mod docs;
+mod overview;
+#[cfg(unix)]
+mod prompt;
+mod read_only;
 mod sample_data;
 mod scan;
 mod sqlite_export;

@@ -11,23 +11,40 @@ use super::cell::Cells;
 pub(super) struct Delimited {
     names: Vec<String>,
     delimiter: u8,
+    headers: bool,
+    null: Option<String>,
     field: fn(Option<&str>, &mut Vec<u8>),
 }
 
 impl Delimited {
     /// Commas and quotes. NULL is an empty field, so that the empty string has to be `""`.
     pub(super) fn csv(schema: &SchemaRef) -> Self {
-        Self { names: names(schema), delimiter: b',', field: quoted }
+        Self { names: names(schema), delimiter: b',', headers: true, null: None, field: quoted }
     }
 
     /// Tabs, and escapes instead of quotes: a line of the output is always a row. NULL is `\N`.
     pub(super) fn tsv(schema: &SchemaRef) -> Self {
-        Self { names: names(schema), delimiter: b'\t', field: escaped }
+        Self { names: names(schema), delimiter: b'\t', headers: true, null: None, field: escaped }
+    }
+
+    /// With the line of names, or without.
+    pub(super) fn headers(mut self, headers: bool) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// With another text for NULL.
+    pub(super) fn null(mut self, null: Option<String>) -> Self {
+        self.null = null;
+        self
     }
 }
 
 impl Printer for Delimited {
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        if !self.headers {
+            return Ok(());
+        }
         for (i, name) in self.names.iter().enumerate() {
             if i > 0 {
                 out.push(self.delimiter);
@@ -46,7 +63,10 @@ impl Printer for Delimited {
                 if !std::mem::take(&mut first) {
                     out.push(self.delimiter);
                 }
-                (self.field)(cell, out);
+                match (cell, &self.null) {
+                    (None, Some(null)) => out.extend_from_slice(null.as_bytes()),
+                    _ => (self.field)(cell, out),
+                }
             })?;
             out.push(b'\n');
         }

@@ -79,6 +79,36 @@ impl<F: JsonFormat + Send> Printer for Json<F> {
     }
 }
 
+/// Rows as objects for programs in this program.
+pub(crate) struct JsonRows {
+    names: Vec<String>,
+    printer: Json<LineDelimited>,
+}
+
+impl JsonRows {
+    /// Rows with these columns.
+    pub(crate) fn new(schema: &SchemaRef) -> Self {
+        let printer = Json::lines(schema);
+        let names = printer.schema.fields().iter().map(|f| f.name().clone()).collect();
+        Self { names, printer }
+    }
+
+    /// The names of the members, each of its own.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// One object per row and line.
+    ///
+    /// # Errors
+    /// When a value has no JSON form.
+    pub(crate) fn lines(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+        let mut out = Vec::new();
+        self.printer.rows(batch, &mut out)?;
+        Ok(out)
+    }
+}
+
 /// The schema with a name of its own for every column. Of two members with one name a JSON reader
 /// keeps the last, so `SELECT a.id, b.id` would lose one without a word.
 fn distinct(schema: &SchemaRef) -> SchemaRef {

@@ -4,13 +4,18 @@
 //! number of rows at a time, so that a result is never held as a whole. Only [`table`], which must
 //! know all its rows before it can draw the first, keeps rows, and those up to a limit.
 
+mod binary;
 mod cell;
 mod delimited;
+mod destination;
+mod html;
 mod json;
+mod line;
 mod markdown;
 mod table;
 
-use std::io::{self, Write};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +25,11 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 
 use super::failure::Failure;
+use super::watch::Watch;
+
+pub(crate) use destination::{Destination, StagedResults};
+pub(crate) use html::escaped;
+pub(crate) use json::JsonRows;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,6 +46,14 @@ pub(crate) enum Format {
     Ndjson,
     /// A table as GitHub shows it
     Markdown,
+    /// One value per line, for wide rows
+    Line,
+    /// An HTML table
+    Html,
+    /// A stream in Arrow's IPC format
+    Arrow,
+    /// A Parquet file
+    Parquet,
 }
 
 impl Format {
@@ -50,6 +68,26 @@ impl Format {
     /// The format with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::from_str(name, true).ok()
+    }
+
+    /// The format that the name of a file stands for.
+    pub(crate) fn of_file(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "csv" => Format::Csv,
+            "tsv" | "tab" => Format::Tsv,
+            "json" => Format::Json,
+            "ndjson" | "jsonl" => Format::Ndjson,
+            "md" | "markdown" => Format::Markdown,
+            "html" | "htm" => Format::Html,
+            "arrow" | "arrows" => Format::Arrow,
+            "parquet" => Format::Parquet,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is bytes and not text: one result per file, and none on a terminal.
+    pub(crate) fn is_binary(self) -> bool {
+        matches!(self, Format::Arrow | Format::Parquet)
     }
 
     /// Its name.
@@ -74,29 +112,59 @@ trait Printer: Send {
         0
     }
 
+    /// How many columns it was given and does not show.
+    fn columns_left_out(&self) -> usize {
+        0
+    }
+
     /// What to write when the result breaks off, so that it cannot be taken for a complete one.
     fn broken_off(&self) -> &'static [u8] {
         b""
     }
 }
 
-/// One result on its way to stdout.
+/// How results look.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    /// The format.
+    pub(crate) format: Format,
+    /// How many rows a table shows; `None` for all.
+    pub(crate) max_rows: Option<usize>,
+    /// How wide a table may be, in columns of the screen; `None` for any width.
+    pub(crate) width: Option<usize>,
+    /// Whether csv and tsv begin with the names of the columns.
+    pub(crate) headers: bool,
+    /// What stands for NULL in text; `None` for what the format has for it.
+    pub(crate) null: Option<String>,
+    /// Whether what is longer than the screen goes through the pager.
+    pub(crate) pager: bool,
+}
+
+/// One result on its way to its destination.
 pub(crate) struct Output {
     printer: Box<dyn Printer>,
+    destination: Destination,
     buffer: Vec<u8>,
     stopped: Arc<AtomicBool>,
+    watch: Watch,
     begun: bool,
     wrote: bool,
     rows: u64,
+    /// Whether the text is handed back at the end, because it may be longer than the screen.
+    hold: bool,
 }
 
 /// What became of a result.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Written {
     /// Rows of the result.
     pub(crate) rows: u64,
     /// Rows that the format did not show.
     pub(crate) left_out: u64,
+    /// Columns that it did not show.
+    pub(crate) columns_left_out: usize,
+    /// The text, when it was not written but is to be shown in a pager.
+    pub(crate) held: Option<Vec<u8>>,
 }
 
 /// So many rows are turned into bytes at a time. Repeated texts that a batch shares are spelled out
@@ -104,23 +172,42 @@ pub(crate) struct Written {
 const ROWS_AT_A_TIME: usize = 1024;
 
 impl Output {
-    /// Prepares for a result with these columns. A table shows up to `max_rows`. Nothing is written
-    /// once `stopped` is set.
+    /// Prepares for a result with these columns. Nothing is written once `stopped` is set.
+    ///
+    /// # Errors
+    /// When the format cannot hold it: a type that it does not know, a second result in one file.
     pub(crate) fn new(
-        format: Format,
+        look: &Look,
         schema: &SchemaRef,
-        max_rows: Option<usize>,
+        destination: Destination,
         stopped: Arc<AtomicBool>,
-    ) -> Self {
-        let printer: Box<dyn Printer> = match format {
-            Format::Table => Box::new(table::Table::new(schema, max_rows)),
-            Format::Csv => Box::new(delimited::Delimited::csv(schema)),
-            Format::Tsv => Box::new(delimited::Delimited::tsv(schema)),
+        watch: Watch,
+    ) -> Result<Self, Failure> {
+        let results = if let Destination::File(file) = &destination { file.next_result() } else { 0 };
+        if look.format.is_binary() && results > 0 {
+            return Err(Failure::Output(format!(
+                "{} holds one result per file, and there is a second\nhint: write each to a file of its own, or \
+                 combine them with UNION ALL",
+                look.format.name()
+            )));
+        }
+        let null = || look.null.clone();
+        let word = look.null.as_deref().unwrap_or("NULL");
+        let printer: Box<dyn Printer> = match look.format {
+            Format::Table => Box::new(table::Table::new(schema, look.max_rows).fit(look.width).null(word)),
+            Format::Csv => Box::new(delimited::Delimited::csv(schema).headers(look.headers).null(null())),
+            Format::Tsv => Box::new(delimited::Delimited::tsv(schema).headers(look.headers).null(null())),
             Format::Json => Box::new(json::Json::array(schema)),
             Format::Ndjson => Box::new(json::Json::lines(schema)),
             Format::Markdown => Box::new(markdown::Markdown::new(schema)),
+            Format::Line => Box::new(line::Line::new(schema, word)),
+            Format::Html => Box::new(html::Html::new(schema)),
+            Format::Arrow => Box::new(binary::Arrow::new(schema)?),
+            Format::Parquet => Box::new(binary::Parquet::new(schema)?),
         };
-        Self { printer, buffer: Vec::new(), stopped, begun: false, wrote: false, rows: 0 }
+        let hold = look.pager && look.format == Format::Table && matches!(destination, Destination::Stdout);
+        let buffer = Vec::new();
+        Ok(Self { printer, destination, buffer, stopped, watch, begun: false, wrote: false, rows: 0, hold })
     }
 
     /// Writes a batch.
@@ -150,8 +237,10 @@ impl Output {
     pub(crate) fn finish(mut self) -> Result<Written, Failure> {
         self.begin()?;
         self.printer.end(&mut self.buffer)?;
+        let held = self.hold.then(|| std::mem::take(&mut self.buffer));
         self.flush()?;
-        Ok(Written { rows: self.rows, left_out: self.printer.left_out() })
+        let (left_out, columns_left_out) = (self.printer.left_out(), self.printer.columns_left_out());
+        Ok(Written { rows: self.rows, left_out, columns_left_out, held })
     }
 
     /// Ends a result that failed on the way.
@@ -177,14 +266,17 @@ impl Output {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        let mut stdout = io::stdout().lock();
+        // Whoever stops a query waits for this lock: nothing is written after that.
+        let guard = io::stdout().lock();
         if self.stopped.load(Ordering::Relaxed) {
             return Err(Failure::Interrupted);
         }
-        let written = stdout.write_all(&self.buffer).and_then(|()| stdout.flush());
+        self.watch.make_room();
+        let written = self.destination.write(&self.buffer);
+        drop(guard);
         self.buffer.clear();
         self.wrote = true;
-        written.map_err(|e| Failure::writing(&e))
+        written
     }
 }
 

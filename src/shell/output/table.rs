@@ -7,17 +7,27 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::pretty::pretty_format_batches_with_schema;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::Printer;
 use super::cell::Cells;
+
+/// No column is cut to less than this; then whole columns are left out.
+const NARROWEST: usize = 12;
 
 /// Keeps the first rows, as text, and draws them when the result is complete.
 pub(super) struct Table {
     names: Vec<String>,
+    /// Which columns are numbers: a number that is cut would be another number.
+    numeric: Vec<bool>,
     /// One list of texts per column.
     columns: Vec<Vec<String>>,
     kept: usize,
     max_rows: Option<usize>,
     left_out: u64,
+    width: Option<usize>,
+    columns_left_out: usize,
+    null: String,
 }
 
 impl Table {
@@ -25,7 +35,82 @@ impl Table {
     pub(super) fn new(schema: &SchemaRef, max_rows: Option<usize>) -> Self {
         let names: Vec<String> = schema.fields().iter().map(|f| visible(f.name())).collect();
         let columns = vec![Vec::new(); names.len()];
-        Self { names, columns, kept: 0, max_rows, left_out: 0 }
+        let numeric = schema.fields().iter().map(|f| f.data_type().is_numeric()).collect();
+        let null = "NULL".to_owned();
+        Self {
+            names,
+            numeric,
+            columns,
+            kept: 0,
+            max_rows,
+            left_out: 0,
+            width: None,
+            columns_left_out: 0,
+            null,
+        }
+    }
+
+    /// A table that is not wider than this, if there is a limit: long texts are cut, and when that is
+    /// not enough, columns in the middle are left out.
+    pub(super) fn fit(mut self, width: Option<usize>) -> Self {
+        self.width = width;
+        self
+    }
+
+    /// With another text for NULL.
+    pub(super) fn null(mut self, null: &str) -> Self {
+        null.clone_into(&mut self.null);
+        self
+    }
+
+    /// Cuts what was kept to the width.
+    fn squeeze(&mut self, width: usize) {
+        let widest =
+            |texts: &[String]| texts.iter().flat_map(|t| t.lines()).map(UnicodeWidthStr::width).max();
+        let mut widths: Vec<usize> = self
+            .names
+            .iter()
+            .zip(&self.columns)
+            .map(|(name, texts)| name.width().max(widest(texts).unwrap_or(0)))
+            .collect();
+        let total = |widths: &[usize]| widths.iter().map(|w| w + 3).sum::<usize>() + 1;
+        if total(&widths) <= width {
+            return;
+        }
+        // The widest columns give way first, down to one width for all of them.
+        let mut cap = widths.iter().copied().max().unwrap_or(0);
+        let capped = |cap: usize| {
+            let width = |(w, numeric): (&usize, &bool)| if *numeric { *w } else { (*w).min(cap) };
+            widths.iter().zip(&self.numeric).map(width).collect::<Vec<_>>()
+        };
+        while cap > NARROWEST && total(&capped(cap)) > width {
+            cap -= 1;
+        }
+        widths = capped(cap);
+        while total(&widths) > width && widths.len() > 2 {
+            // Room for a column that says that something is missing.
+            if self.columns_left_out > 0 && total(&widths) + 4 <= width {
+                break;
+            }
+            let middle = widths.len() / 2;
+            widths.remove(middle);
+            self.names.remove(middle);
+            self.columns.remove(middle);
+            self.columns_left_out += 1;
+        }
+        for (text, w) in self.names.iter_mut().zip(&widths) {
+            cut(text, *w);
+        }
+        for (texts, w) in self.columns.iter_mut().zip(&widths) {
+            for text in texts {
+                cut(text, *w);
+            }
+        }
+        if self.columns_left_out > 0 {
+            let middle = widths.len().div_ceil(2);
+            self.names.insert(middle, "…".to_owned());
+            self.columns.insert(middle, vec!["…".to_owned(); self.kept]);
+        }
     }
 }
 
@@ -45,7 +130,7 @@ impl Printer for Table {
             let mut columns = self.columns.iter_mut();
             cells.row(row, |cell| {
                 if let Some(column) = columns.next() {
-                    column.push(visible(cell.unwrap_or("NULL")));
+                    column.push(visible(cell.unwrap_or(&self.null)));
                 }
             })?;
         }
@@ -53,6 +138,9 @@ impl Printer for Table {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        if let Some(width) = self.width {
+            self.squeeze(width);
+        }
         let fields: Vec<Field> = self.names.iter().map(|n| Field::new(n, DataType::Utf8, false)).collect();
         let schema = Arc::new(Schema::new(fields));
         let columns = std::mem::take(&mut self.columns).into_iter();
@@ -67,11 +155,34 @@ impl Printer for Table {
     fn left_out(&self) -> u64 {
         self.left_out
     }
+
+    fn columns_left_out(&self) -> usize {
+        self.columns_left_out
+    }
+}
+
+/// Makes a text fit, on one line when it has to be cut.
+fn cut(text: &mut String, width: usize) {
+    if text.lines().all(|line| line.width() <= width) {
+        return;
+    }
+    let mut room = width.saturating_sub(1);
+    let mut short = String::new();
+    for c in text.chars().map(|c| if c == '\n' { ' ' } else { c }) {
+        let w = c.width().unwrap_or(0);
+        if w > room {
+            break;
+        }
+        room -= w;
+        short.push(c);
+    }
+    short.push('…');
+    *text = short;
 }
 
 /// The text with control characters spelled out: data must not move the cursor or colour the
 /// terminal. Line ends stay, a cell may have several lines.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -98,6 +209,15 @@ mod tests {
         assert!(lines[3].contains("a.py(1): <module>; ") && lines[3].contains(r#"x|y\t"z\"#), "{text}");
         assert!(lines[4].contains("b.py(2): f"), "{text}");
         assert_eq!(visible("\u{1b}[31m\r"), "\\u{1b}[31m\\r");
+    }
+
+    #[test]
+    fn a_table_fits_the_width() {
+        for width in [38, 40, 60] {
+            let text = print(Table::new(&batch().schema(), None).fit(Some(width)), &batch());
+            assert!(text.lines().all(|line| line.width() <= width), "{width}\n{text}");
+            assert!(text.contains('…') && text.contains("9223372036854775807"), "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,139 @@
+//! `--root`: no file outside of one directory is read or written, whatever the SQL says.
+//!
+//! Table functions are checked when they are called, which every query over our formats comes down to,
+//! views and functions that are queries included. COPY and CREATE EXTERNAL TABLE are checked on their
+//! plans, and the files of commands when they are run.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::prelude::SessionContext;
+use rl_insight_sql::source::expand_roots;
+use rl_insight_sql::table::{Arguments, FormatFunction, TableFunction, Takes, all_table_functions};
+
+use super::failure::Failure;
+
+/// The directory that files must be in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Root {
+    given: PathBuf,
+    real: PathBuf,
+}
+
+impl Root {
+    /// This directory.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] when it is none.
+    pub(crate) fn new(given: PathBuf) -> Result<Self, Failure> {
+        match given.canonicalize() {
+            Ok(real) if real.is_dir() => Ok(Self { given, real }),
+            _ => Err(Failure::Usage(format!("--root {}: no such directory", given.display()))),
+        }
+    }
+
+    /// Whether a path or glob stays inside.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] when it does not.
+    pub(crate) fn pass(&self, path: &str) -> Result<(), Failure> {
+        if self.holds(path) {
+            return Ok(());
+        }
+        let root = self.given.display();
+        Err(Failure::Refused(format!("{path}: outside of {root}, and --root allows only what is in it")))
+    }
+
+    fn holds(&self, path: &str) -> bool {
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        match expand_roots("--root", &[path.to_owned()]) {
+            Ok(roots) => roots.iter().all(|root| self.is_inside(&root.path)),
+            // What is not there cannot be read, but it may be about to be written.
+            Err(_) => self.is_inside(Path::new(path)),
+        }
+    }
+
+    fn is_inside(&self, path: &Path) -> bool {
+        // The part that exists is followed through all links; the rest must not climb back.
+        let mut rest = Vec::new();
+        let mut front = path;
+        loop {
+            let there = if front.as_os_str().is_empty() { Path::new(".") } else { front };
+            if let Ok(real) = there.canonicalize() {
+                let climbs = rest.iter().any(|c| matches!(c, Component::ParentDir));
+                return real.starts_with(&self.real) && !climbs;
+            }
+            // A link that leads nowhere may lead anywhere once it is written through.
+            if there.is_symlink() {
+                return false;
+            }
+            rest.extend(front.components().next_back());
+            match front.parent() {
+                Some(parent) => front = parent,
+                None => return false,
+            }
+        }
+    }
+
+    /// Puts checked functions in the place of all table functions that read files.
+    pub(crate) fn confine(&self, context: &SessionContext) {
+        for function in all_table_functions() {
+            let confined = Confined { function: *function, root: self.clone() };
+            context.register_udtf(function.name, Arc::new(confined));
+        }
+    }
+}
+
+/// A table function that reads only below the root.
+#[derive(Debug)]
+struct Confined {
+    function: TableFunction,
+    root: Root,
+}
+
+impl TableFunctionImpl for Confined {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let arguments = Arguments::read(self.function.name, self.function.paths, args.exprs())?;
+        let is_file = |name: &str| {
+            self.function.arguments.iter().any(|a| a.name == name && matches!(a.takes, Takes::File))
+        };
+        let files = arguments.options.iter().filter(|(name, _)| is_file(name)).map(|(_, value)| value);
+        for path in arguments.paths.iter().chain(files) {
+            let refused = |f: Failure| DataFusionError::Plan(f.text().unwrap_or_default().to_owned());
+            self.root.pass(path).map_err(refused)?;
+        }
+        FormatFunction::new(self.function).call_with_args(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_below_the_root_is_inside() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        std::fs::create_dir_all(root.join("a")).unwrap();
+        std::fs::create_dir_all(dir.path().join("root2")).unwrap();
+        let confined = Root::new(root.clone()).unwrap();
+        let at = |path: &str| format!("{}/{path}", root.display());
+        for inside in ["", "a", "a/..", "new.csv", "new/x.csv", "*", "./a"] {
+            assert!(confined.pass(&at(inside)).is_ok(), "{inside}");
+        }
+        for outside in ["..", "../root2", "a/../../root2", "new/../../x", "../*", "../new.csv"] {
+            assert!(confined.pass(&at(outside)).is_err(), "{outside}");
+        }
+        assert!(confined.pass("/").is_err() && confined.pass("file:///etc/passwd").is_err());
+        assert!(confined.pass("s3://bucket/x").is_err());
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(dir.path(), root.join("out")).unwrap();
+            std::os::unix::fs::symlink(dir.path().join("nowhere"), root.join("dangling")).unwrap();
+            assert!(confined.pass(&at("out")).is_err() && confined.pass(&at("out/root2")).is_err());
+            assert!(confined.pass(&at("dangling")).is_err());
+        }
+    }
+}

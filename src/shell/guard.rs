@@ -1,0 +1,147 @@
+//! What statements may do: decided on their logical plans, because text can be written in many ways.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
+
+use super::confine::Root;
+use super::failure::Failure;
+
+/// Lets plans pass, or not.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Guard {
+    /// Refuse everything that writes.
+    pub(crate) read_only: bool,
+    /// Existing targets may be replaced.
+    pub(crate) force: bool,
+    /// Files that are input, and never a target.
+    pub(crate) inputs: Arc<Vec<PathBuf>>,
+    /// Where all files must be, if not anywhere.
+    pub(crate) root: Option<Root>,
+}
+
+/// The option of a COPY that allows an existing target.
+const OVERWRITE: &str = "overwrite";
+
+impl Guard {
+    /// The plan as it may be run.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`], saying what is refused and how it can be allowed.
+    pub(crate) fn pass(&self, plan: LogicalPlan) -> Result<LogicalPlan, Failure> {
+        if self.read_only {
+            return match refused(&plan)? {
+                None => Ok(plan),
+                Some(what) => Err(Failure::Refused(format!(
+                    "read-only: {what} is refused, nothing may be written\n\
+                     hint: leave out --read-only, or give --allow-write to --agent"
+                ))),
+            };
+        }
+        let mut refusal = None;
+        let plan = plan.transform_down_with_subqueries(|node| {
+            if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = &node {
+                let outside = table.locations.iter().find_map(|location| self.inside(location).err());
+                refusal = refusal.take().or(outside);
+            }
+            let LogicalPlan::Copy(mut copy) = node else { return Ok(Transformed::no(node)) };
+            let keys = [OVERWRITE.to_owned(), format!("format.{OVERWRITE}")];
+            let given: Vec<String> = keys.iter().filter_map(|key| copy.options.remove(key)).collect();
+            let allowed = self.force || given.iter().any(|v| v.eq_ignore_ascii_case("true"));
+            if refusal.is_none() {
+                let hint = "give --force, or OPTIONS (overwrite 'true') behind the COPY";
+                refusal = self.target(&copy.output_url, allowed, hint).err();
+            }
+            Ok(Transformed::yes(LogicalPlan::Copy(copy)))
+        })?;
+        match refusal {
+            Some(failure) => Err(failure),
+            None => Ok(plan.data),
+        }
+    }
+
+    /// Whether a file may be touched at all.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] when it is outside of the root.
+    pub(crate) fn inside(&self, path: &str) -> Result<(), Failure> {
+        self.root.as_ref().map_or(Ok(()), |root| root.pass(path))
+    }
+
+    /// Whether a file (or directory) may be written.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] when it is outside of the root, is input, or is there already and may not be replaced.
+    pub(crate) fn target(&self, target: &str, allowed: bool, hint: &str) -> Result<(), Failure> {
+        self.inside(target)?;
+        let path = Path::new(target.strip_prefix("file://").unwrap_or(target));
+        let Ok(there) = fs::metadata(path) else { return Ok(()) };
+        let real = fs::canonicalize(path).ok();
+        let same =
+            |input: &&PathBuf| input.file_name() == path.file_name() && fs::canonicalize(input).ok() == real;
+        if real.is_some() && self.inputs.iter().any(|input| same(&input)) {
+            return Err(Failure::Refused(format!(
+                "{}: this is input data, which is never written\nhint: name another file",
+                path.display()
+            )));
+        }
+        let empty = there.is_dir() && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        // A terminal or a pipe is not replaced by being written to.
+        let kept = there.is_file() || there.is_dir();
+        if kept && !empty && !allowed {
+            return Err(Failure::Refused(format!("{}: exists already\nhint: {hint}", path.display())));
+        }
+        Ok(())
+    }
+}
+
+/// What in a plan writes, or is not known to be harmless.
+fn refused(plan: &LogicalPlan) -> Result<Option<String>> {
+    let mut found = None;
+    plan.apply_with_subqueries(|node| {
+        found = writes(node);
+        Ok(if found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+fn writes(node: &LogicalPlan) -> Option<String> {
+    Some(match node {
+        LogicalPlan::Copy(_) => "COPY".to_owned(),
+        LogicalPlan::Dml(dml) => dml.op.to_string().to_uppercase(),
+        LogicalPlan::Ddl(DdlStatement::CreateView(_) | DdlStatement::DropView(_)) => return None,
+        LogicalPlan::Ddl(ddl) => match ddl {
+            DdlStatement::CreateExternalTable(_) => "CREATE EXTERNAL TABLE",
+            DdlStatement::CreateMemoryTable(_) => "CREATE TABLE",
+            DdlStatement::DropTable(_) => "DROP TABLE",
+            DdlStatement::CreateCatalogSchema(_) => "CREATE SCHEMA",
+            DdlStatement::CreateCatalog(_) => "CREATE DATABASE",
+            DdlStatement::DropCatalogSchema(_) => "DROP SCHEMA",
+            DdlStatement::CreateIndex(_) => "CREATE INDEX",
+            DdlStatement::CreateFunction(_) => "CREATE FUNCTION",
+            DdlStatement::DropFunction(_) => "DROP FUNCTION",
+            _ => "this statement",
+        }
+        .to_owned(),
+        // The budget and the directory for temporary files were set on the command line.
+        LogicalPlan::Statement(Statement::SetVariable(set)) if is_runtime(&set.variable) => {
+            format!("SET {}", set.variable)
+        }
+        LogicalPlan::Statement(Statement::ResetVariable(reset)) if is_runtime(&reset.variable) => {
+            format!("RESET {}", reset.variable)
+        }
+        LogicalPlan::Statement(Statement::TransactionStart(_) | Statement::TransactionEnd(_)) => {
+            "a transaction".to_owned()
+        }
+        LogicalPlan::Extension(_) => "an extension of the engine".to_owned(),
+        _ => return None,
+    })
+}
+
+fn is_runtime(variable: &str) -> bool {
+    variable.to_ascii_lowercase().starts_with("datafusion.runtime.")
+}

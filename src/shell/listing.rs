@@ -1,0 +1,193 @@
+//! Lists of functions and columns, made from the descriptions that also make the documentation.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::TableReference;
+use datafusion::error::Result;
+use datafusion::logical_expr::Documentation;
+use datafusion::prelude::SessionContext;
+use rl_insight_sql::library;
+use rl_insight_sql::session;
+use rl_insight_sql::table::all_table_functions;
+
+/// One function.
+#[derive(Debug, Clone)]
+pub(crate) struct FunctionLine {
+    /// Its name.
+    pub(crate) name: String,
+    /// What it is: `table`, `question` (a table function that is a query), `engine table`, `scalar`,
+    /// `aggregate` or `window`.
+    pub(crate) kind: &'static str,
+    /// How to call it.
+    pub(crate) signature: String,
+    /// What it is for, in one line.
+    pub(crate) purpose: String,
+}
+
+/// All functions of a session: ours first, then those of the engine, each kind by name.
+///
+/// # Errors
+/// When a shipped SQL file is malformed, which a test rules out.
+pub(crate) fn functions(context: &SessionContext) -> Result<Vec<FunctionLine>> {
+    let mut lines = Vec::new();
+    for function in all_table_functions() {
+        lines.push(FunctionLine {
+            name: function.name.to_owned(),
+            kind: "table",
+            signature: function.signature(),
+            purpose: function.purpose.to_owned(),
+        });
+    }
+    for function in library::functions()? {
+        lines.push(FunctionLine {
+            name: function.name().to_owned(),
+            kind: "question",
+            signature: function.signature().to_owned(),
+            purpose: function.purpose().to_owned(),
+        });
+    }
+    for name in session::table_function_names(context)? {
+        if !lines.iter().any(|line| line.name == name) {
+            let signature = format!("{name}(...)");
+            lines.push(FunctionLine { name, kind: "engine table", signature, purpose: String::new() });
+        }
+    }
+    let state = context.state();
+    let mut engine = Vec::new();
+    for (name, f) in state.scalar_functions() {
+        engine.push(documented(name, "scalar", f.documentation()));
+    }
+    for (name, f) in state.aggregate_functions() {
+        engine.push(documented(name, "aggregate", f.documentation()));
+    }
+    for (name, f) in state.window_functions() {
+        engine.push(documented(name, "window", f.documentation()));
+    }
+    engine.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+    lines.extend(engine);
+    Ok(lines)
+}
+
+fn documented(name: &str, kind: &'static str, documentation: Option<&Documentation>) -> FunctionLine {
+    let first = |text: &str| text.trim().lines().next().unwrap_or_default().to_owned();
+    FunctionLine {
+        name: name.to_owned(),
+        kind,
+        signature: documentation.map_or_else(|| format!("{name}(...)"), |d| first(&d.syntax_example)),
+        purpose: documentation.map(|d| first(&d.description)).unwrap_or_default(),
+    }
+}
+
+/// The functions as rows; with a pattern (`%` and `_`, or `*` and `?`) those whose name matches.
+///
+/// # Errors
+/// As [`functions`].
+pub(crate) fn function_rows(context: &SessionContext, pattern: Option<&str>) -> Result<RecordBatch> {
+    let lines = functions(context)?.into_iter();
+    let rows = lines
+        .filter(|line| pattern.is_none_or(|p| matches(p, &line.name)))
+        .map(|line| [line.name, line.kind.to_owned(), line.signature, line.purpose]);
+    Ok(texts(["function_name", "kind", "signature", "purpose"], rows)?)
+}
+
+/// The columns of a table, a view, or the rows of a table function, each with its comment. `None` when
+/// there is nothing of that name.
+///
+/// # Errors
+/// When the table cannot be looked at.
+pub(crate) async fn columns(
+    context: &SessionContext,
+    table: impl Into<TableReference>,
+) -> Result<Option<RecordBatch>> {
+    let table: TableReference = table.into();
+    let provider = context.table_provider(table.clone()).await.ok();
+    let schema = match provider {
+        Some(provider) => Some(provider.schema()),
+        None => function_schema(context, table.table()).await?,
+    };
+    let rows = schema.map(|schema| {
+        let fields = schema.fields().iter().cloned().collect::<Vec<_>>();
+        texts(
+            ["column_name", "data_type", "is_nullable", "comment"],
+            fields.iter().map(|field| {
+                let null = if field.is_nullable() { "YES" } else { "NO" };
+                let comment = field.metadata().get("comment").cloned().unwrap_or_default();
+                [field.name().clone(), sql_type(field.data_type()), null.to_owned(), comment]
+            }),
+        )
+    });
+    Ok(rows.transpose()?)
+}
+
+/// The schema of the rows of a table function.
+async fn function_schema(context: &SessionContext, name: &str) -> Result<Option<Arc<Schema>>> {
+    if let Some(function) = all_table_functions().iter().find(|f| f.name == name) {
+        return Ok(Some(function.schema()));
+    }
+    let Some(function) = library::functions()?.into_iter().find(|f| f.name() == name) else {
+        return Ok(None);
+    };
+    // Planning reads nothing, so any path will do; parameters without a default are mostly numbers.
+    let inner = function.signature().split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
+    let required = inner.split(',').map(str::trim).filter(|p| !p.is_empty() && !p.contains("=>"));
+    let is_path = |p: &str| p.starts_with("path") || matches!(p, "base" | "target");
+    let arguments: Vec<&str> = required.map(|p| if is_path(p) { "'.'" } else { "0" }).collect();
+    let sql = format!("SELECT * FROM {name}({})", arguments.join(", "));
+    let frame = context.sql(&sql).await?;
+    Ok(Some(Arc::new(frame.schema().as_arrow().clone())))
+}
+
+/// Names of tables and views, without those of the information schema.
+pub(crate) fn table_names(context: &SessionContext) -> Vec<String> {
+    let state = context.state();
+    let catalogs = state.catalog_list();
+    let mut names = Vec::new();
+    for catalog in catalogs.catalog_names().iter().filter_map(|name| catalogs.catalog(name)) {
+        let schemas = catalog.schema_names();
+        let schemas = schemas.iter().filter(|name| *name != "information_schema");
+        for schema in schemas.filter_map(|name| catalog.schema(name)) {
+            names.extend(schema.table_names());
+        }
+    }
+    names.sort();
+    names
+}
+
+/// Whether a name fits a pattern of `LIKE` or of a file name.
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    let pattern = pattern.replace('%', "*");
+    let pattern = if pattern.contains(['*', '?']) { pattern } else { pattern.replace('_', "?") };
+    glob::Pattern::new(&pattern.to_lowercase()).is_ok_and(|p| p.matches(&name.to_lowercase()))
+}
+
+/// The name of a type in SQL, or that of the engine.
+pub(crate) fn sql_type(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Int64 => "BIGINT".to_owned(),
+        DataType::Int32 => "INT".to_owned(),
+        DataType::Float64 => "DOUBLE".to_owned(),
+        DataType::Boolean => "BOOLEAN".to_owned(),
+        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => "VARCHAR".to_owned(),
+        DataType::Dictionary(_, value) => sql_type(value),
+        other => other.to_string(),
+    }
+}
+
+fn texts<const N: usize>(
+    names: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> Result<RecordBatch, ArrowError> {
+    let mut columns: [Vec<String>; N] = std::array::from_fn(|_| Vec::new());
+    for row in rows {
+        for (column, value) in columns.iter_mut().zip(row) {
+            column.push(value);
+        }
+    }
+    let fields = names.map(|name| Field::new(name, DataType::Utf8, false));
+    let columns: Vec<ArrayRef> =
+        columns.into_iter().map(|c| Arc::new(StringArray::from(c)) as ArrayRef).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns)
+}

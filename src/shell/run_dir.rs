@@ -1,0 +1,62 @@
+//! What is said about the paths that the program was pointed at.
+
+use rl_insight_sql::overview::{Found, Overview};
+
+use super::amount::{counted, size};
+
+/// So many role names are spelled out.
+const ROLES: usize = 8;
+
+/// A line per view, and what to do next.
+pub(crate) fn lines(overview: &Overview, paths: &[String]) -> Vec<String> {
+    let named = paths.join(", ");
+    if overview.found.is_empty() {
+        let mut lines = vec![format!("{named}: nothing found that can be read; no views")];
+        lines.extend(overview.looked_for.iter().map(|finding| format!("  {finding}")));
+        return lines;
+    }
+    let width = overview.found.iter().map(|f| f.view.len()).max().unwrap_or(0);
+    let mut lines: Vec<String> =
+        overview.found.iter().map(|found| format!("{:<width$}  {}", found.view, line(found))).collect();
+    let problems: usize = overview.found.iter().map(|f| f.with_problems).sum();
+    if problems > 0 {
+        lines.push(
+            "a query that meets a problem fails; .diagnostics lists them, --on-error skip leaves them out"
+                .into(),
+        );
+    }
+    lines
+}
+
+fn line(found: &Found) -> String {
+    let mut parts = Vec::new();
+    if !found.processes.is_empty() {
+        let plural = if found.processes.len() == 1 { "" } else { "es" };
+        parts.push(format!("{} process{plural}", found.processes.len()));
+    } else {
+        let mut part = counted(found.ranks.len() as u64, "rank");
+        let mut names: Vec<&str> = found.roles.iter().map(String::as_str).take(ROLES).collect();
+        if found.roles.len() > ROLES {
+            names.push("...");
+        }
+        if !names.is_empty() {
+            let roles = counted(found.roles.len() as u64, "role");
+            part.push_str(&format!(" in {roles} ({})", names.join(", ")));
+        }
+        parts.push(part);
+    }
+    if let (Some(first), Some(last)) = (found.steps.first(), found.steps.last()) {
+        let steps = counted(found.steps.len() as u64, "step");
+        parts.push(if first == last {
+            format!("{steps} ({first})")
+        } else {
+            format!("{steps} ({first} to {last})")
+        });
+    }
+    parts.push(counted(found.units as u64, "unit"));
+    parts.push(size(found.bytes));
+    if found.with_problems > 0 {
+        parts.push(format!("{} with problems", found.with_problems));
+    }
+    format!("{}: {}", found.function(), parts.join(", "))
+}

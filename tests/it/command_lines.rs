@@ -1,0 +1,402 @@
+//! One table of command lines: exit code, every byte of stdout, and what stderr says.
+
+use crate::discovery::copy_of_sample;
+use crate::support::run;
+
+/// Arguments, exit code, stdout, stderr. In all of them `{run}` is a run directory and `{tmp}` an empty
+/// directory of this line. Stdout that begins with `*` need only hold the rest; stderr always does,
+/// and must be empty when nothing is given.
+type Line = (&'static [&'static str], i32, &'static str, &'static str);
+
+const LONG: &str = "select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b where a.value + b.value = -1";
+
+const LINES: &[Line] = &[
+    // Formats.
+    (&["-c", "select 1 a, null b"], 0, "a,b\n1,\n", ""),
+    (&["--format", "csv", "-c", "select 'x,y' a"], 0, "a\n\"x,y\"\n", ""),
+    (&["--format", "tsv", "-c", "select null a, 'b' b"], 0, "a\tb\n\\N\tb\n", ""),
+    (&["--format", "json", "-c", "select 1 a"], 0, "[{\"a\":1}]\n", ""),
+    (&["--format", "json", "-c", "select 1 a where false"], 0, "[]\n", ""),
+    (
+        &["--format", "json", "-c", "select 'NaN'::double a, 'inf'::double b, '-inf'::double c"],
+        0,
+        "[{\"a\":\"NaN\",\"b\":\"Infinity\",\"c\":\"-Infinity\"}]\n",
+        "",
+    ),
+    (&["--format", "json", "-c", "select 9007199254740993 a"], 0, "[{\"a\":9007199254740993}]\n", ""),
+    (&["--format", "ndjson", "-c", "values (1), (2)"], 0, "{\"column1\":1}\n{\"column1\":2}\n", ""),
+    (&["--format", "ndjson", "-c", "select 1 a where false"], 0, "", ""),
+    (&["--format", "markdown", "-c", "select 1 a"], 0, "| a |\n|---:|\n| 1 |\n", ""),
+    (&["--format", "line", "-c", "select 1 a, 'x' bb"], 0, " a = 1\nbb = x\n", ""),
+    (&["--format", "line", "-c", "values (1), (null)"], 0, "column1 = 1\n\ncolumn1 = NULL\n", ""),
+    (
+        &["--format", "html", "-c", "select '<b>' a"],
+        0,
+        "<table>\n<tr><th>a</th></tr>\n<tr><td>&lt;b&gt;</td></tr>\n</table>\n",
+        "",
+    ),
+    (&["--format", "table", "-c", "select 1 a"], 0, "+---+\n| a |\n+---+\n| 1 |\n+---+\n", "(1 row)"),
+    (&["--format", "automatic", "-c", "select 1 a"], 0, "a\n1\n", ""),
+    (&["--format", "xml", "-c", "select 1"], 2, "", "invalid value 'xml'"),
+    (&["--no-headers", "-c", "select 1 a"], 0, "1\n", ""),
+    (&["--no-headers", "--format", "tsv", "-c", "values (1, 2)"], 0, "1\t2\n", ""),
+    (&["--null-value", "-", "-c", "select null a, 1 b"], 0, "a,b\n-,1\n", ""),
+    (&["--null-value", "?", "--format", "line", "-c", "select null a"], 0, "a = ?\n", ""),
+    (
+        &["--max-rows", "1", "--format", "table", "-c", "values (1), (2)"],
+        0,
+        "*| 1 ",
+        "(2 rows, 1 shown; --max-rows 0 shows all)",
+    ),
+    (&["--max-rows", "1", "-c", "values (1), (2)"], 0, "column1\n1\n2\n", ""),
+    // Where SQL comes from.
+    (&["-c", "select 1 a; select 2 b"], 0, "a\n1\nb\n2\n", ""),
+    (&["-c", "select 1 a", "-c", "select 2 b"], 0, "a\n1\nb\n2\n", ""),
+    (&["-c", "-- nothing"], 0, "", ""),
+    (&["-c", "select ';' a -- ;"], 0, "a\n;\n", ""),
+    (&["-c", "select $$;$$ a"], 0, "a\n;\n", ""),
+    (&["-f", "/does/not/exist"], 2, "", "error: /does/not/exist: cannot be read"),
+    (&["-f", "-"], 0, "", ""),
+    (&["-f", "-", "-f", "-"], 2, "", "can be given only once"),
+    (&[], 0, "", ""),
+    (&["--command"], 2, "", "a value is required"),
+    // Commands of the prompt in scripts.
+    (&["-c", ".mode json\nselect 1 a"], 0, "[{\"a\":1}]\n", ""),
+    (&["-c", ".headers off\nselect 1 a;\n.headers on\nselect 2 a"], 0, "1\na\n2\n", ""),
+    (&["-c", ".nullvalue -\nselect null a"], 0, "a\n-\n", ""),
+    (&["-c", ".quit\nselect 1"], 0, "", ""),
+    (&["-c", "select 1 a;\n.once {tmp}/x.csv\nselect 2 b;\nselect 3 c"], 0, "a\n1\nc\n3\n", ""),
+    (&["-c", ".nope"], 1, "", "the command .nope is unknown"),
+    (&["-c", ".tabels"], 1, "", "hint: did you mean .tables?"),
+    (&["-c", ".timer maybe"], 1, "", "expected on or off"),
+    (&["-c", ".mode xml"], 1, "", "the format xml is unknown"),
+    (&["-c", ".help .once"], 0, "", ".once FILE"),
+    (&["-c", "\\sf memory_peaks"], 0, "*-- memory_peaks(path", ""),
+    (&["-c", "\\sf memory_peak"], 1, "", "did you mean memory_peaks?"),
+    (&["--no-headers", "-c", ".functions memory_peaks"], 0, "*memory_peaks,question,\"memory_peaks(path", ""),
+    (
+        &["--no-headers", "-c", "show functions like 'memory_events'"],
+        0,
+        "*memory_events,table,\"memory_events(path [, match =>",
+        "",
+    ),
+    (&["--no-headers", "-c", "\\d memory_peaks"], 0, "*rank_id,BIGINT,NO,", ""),
+    (&["-c", ".read {tmp}/none.sql"], 2, "", "none.sql: cannot be read"),
+    // Errors and what was meant.
+    (&["-c", "select nope"], 1, "", "error: No field named nope\n  select nope\n         ^\n"),
+    (&["{run}", "-q", "-c", "select rank from memory"], 1, "", "hint: did you mean rank_id?"),
+    (&["-c", "select * from memory_evnts('x')"], 1, "", "did you mean memory_events('path')?"),
+    (&["-c", "select * from memory_events"], 1, "", "memory_events is a function, call it"),
+    (&["-c", "select coutn(1)"], 1, "", "hint: did you mean count?"),
+    (&["-c", "select 1 frm x y"], 1, "", "\n  select 1 frm x y\n               ^"),
+    (&["-c", "selec 1"], 1, "", "error: Expected"),
+    (&["-c", "select 'x"], 1, "", "Unterminated string literal"),
+    (&["-c", "select 1/0"], 1, "", "error: division by zero\n"),
+    (&["-c", "select * from memory_events('/does/not/exist')"], 3, "", "no such file or directory"),
+    (&["-c", "select * from memory_events('{tmp}')"], 3, "", "error: memory_events: "),
+    (
+        &["-c", "select * from memory_events('{run}', match => 'x')"],
+        1,
+        "",
+        "expected one of: nearest, inside",
+    ),
+    (&["--keep-going", "-c", "select nope; select 2 a"], 1, "a\n2\n", "No field named nope"),
+    (&["-c", "select 1 a; select nope; select 2 a"], 1, "a\n1\n", "statement 2 (line 1)"),
+    // Data.
+    (
+        &["{run}", "-c", "select count(*) n from memory"],
+        0,
+        "n\n324\n",
+        "2 ranks in 2 roles (actor_update, rollout_generate)",
+    ),
+    (&["{run}", "-q", "-c", "select count(*) n from memory_events($run)"], 0, "n\n324\n", ""),
+    (&["{run}/actor_update", "-q", "-c", "select distinct role from memory"], 0, "role\nactor_update\n", ""),
+    (
+        &["{run}/actor_update", "{run}/rollout_generate", "-q", "-c", "select count(*) n from memory"],
+        0,
+        "n\n324\n",
+        "",
+    ),
+    (&["{run}/*", "-q", "-c", "select count(distinct role) n from memory_record"], 0, "n\n2\n", ""),
+    (&["{run}", "-q", "--no-headers", "-c", "show tables"], 0, "*datafusion,public,memory,VIEW\n", ""),
+    (&["{run}", "-q", "--no-headers", "-c", "describe memory"], 0, "*rank_id,BIGINT,NO,rank; -1 for", ""),
+    (&["{tmp}", "-c", "select 1 a"], 0, "a\n1\n", "nothing found that can be read"),
+    (&["{tmp}/none", "-c", "select 1"], 2, "", "no such file or directory"),
+    (&["-c", ".open {run}\nselect count(*) n from memory"], 0, "n\n324\n", "memory_events: 2 ranks"),
+    (&["-c", ".diagnostics"], 1, "", "no data is open"),
+    (&["--param", "p={run}", "-c", "select count(*) n from memory_events($p)"], 0, "n\n324\n", ""),
+    (&["--param", "p", "-c", "select 1"], 2, "", "expected name=value"),
+    (&["--on-error", "maybe", "-c", "select 1"], 2, "", "invalid value 'maybe'"),
+    // Files.
+    (&["-o", "{tmp}/x.json", "-c", "select 1 a"], 0, "", ""),
+    (&["-o", "{tmp}/none/x.csv", "-c", "select nope"], 1, "", "No field named nope"),
+    (&["-o", "{tmp}/x.parquet", "-c", "select 1; select 2"], 1, "", "parquet holds one result per file"),
+    (&["--format", "arrow", "-o", "{tmp}/x", "-c", "select 1 a"], 0, "", ""),
+    (&["-o", "{run}/actor_update", "-c", "select 1"], 2, "", "exists already"),
+    (&["-c", "copy (select 1) to '{tmp}/x.csv'; copy (select 2) to '{tmp}/x.csv'"], 1, "", "exists already"),
+    (
+        &["--force", "-c", "copy (select 1) to '{tmp}/x.csv'; copy (select 2) to '{tmp}/x.csv'"],
+        0,
+        "",
+        "1 row written",
+    ),
+    (
+        &[
+            "-q",
+            "-c",
+            "copy (select 1) to '{tmp}/x.csv'; copy (select 2) to '{tmp}/x.csv' options (overwrite 'true')",
+        ],
+        0,
+        "",
+        "",
+    ),
+    (
+        &["-q", "-c", "copy (select 1 a) to '{tmp}/x.db' stored as sqlite options (overwrite 'true')"],
+        0,
+        "",
+        "",
+    ),
+    // Reading only.
+    (&["--read-only", "-c", "copy (select 1) to '{tmp}/x.csv'"], 1, "", "read-only: COPY is refused"),
+    (&["--read-only", "-c", "select 1 a"], 0, "a\n1\n", ""),
+    (&["--read-only", "-c", "create view v as select 1 a; select * from v"], 0, "a\n1\n", ""),
+    // One directory only.
+    (&["--root", "{run}", "-c", "select count(*) n from memory_events('{run}/*')"], 0, "n\n324\n", ""),
+    (
+        &["--root", "{run}", "{run}", "-q", "-c", "select count(*) > 0 b from memory_peaks($run)"],
+        0,
+        "b\ntrue\n",
+        "",
+    ),
+    (
+        &["--root", "{run}", "-c", "select * from memory_events('{run}/..')"],
+        1,
+        "",
+        "--root allows only what is in it",
+    ),
+    (
+        &["--root", "{run}/actor_update", "-c", "select * from memory_peaks('{run}/rollout_generate')"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (
+        &["--root", "{run}/actor_update", "-c", "select * from diagnostics(['{run}/actor_update', '{run}'])"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (
+        &["--root", "{run}", "-c", "select * from dump_trend('{run}', mapping => '/etc/passwd')"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (
+        &["--root", "{tmp}", "-c", "create external table t stored as csv location '{run}/x.csv'"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (
+        &["--root", "{tmp}", "-c", "create external table t stored as memory_events location '{run}'"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (&["--root", "{run}", "-c", "copy (select 1) to '{tmp}/x.csv'"], 1, "", "--root allows only"),
+    (&["--root", "{tmp}", "-q", "-c", "copy (select 1) to '{tmp}/x.csv'"], 0, "", ""),
+    (&["--root", "{tmp}", "-c", ".read /etc/passwd"], 1, "", "--root allows only"),
+    (&["--root", "{run}", "-c", ".once {tmp}/x\nselect 1"], 1, "", "--root allows only"),
+    (&["--root", "{tmp}", "{run}", "-c", "select 1"], 1, "", "--root allows only"),
+    (&["--root", "{tmp}/none", "-c", "select 1"], 2, "", "no such directory"),
+    // Limits.
+    (&["--timeout", "0.3", "-c", LONG], 5, "", "took more than 0.3 s"),
+    (&["--timeout", "0", "-c", "select 1"], 2, "", "expected a number of seconds above 0"),
+    (
+        &[
+            "--memory-limit",
+            "1m",
+            "--threads",
+            "1",
+            "-c",
+            "select count(*) from generate_series(1, 300000) a join generate_series(1, 300000) b on a.value = b.value",
+        ],
+        5,
+        "",
+        "hint: --memory-limit",
+    ),
+    (&["--memory-limit", "much", "-c", "select 1"], 2, "", "expected a size above 0"),
+    (&["--threads", "0", "-c", "select 1"], 2, "", "--threads"),
+    (&["--temp-dir", "{tmp}/none", "-c", "select 1"], 2, "", "no such directory"),
+    (&["--temp-dir", "{tmp}", "--disk-limit", "1g", "-c", "select 1 a"], 0, "a\n1\n", ""),
+    // Streams.
+    (&["--timer", "-c", "select 1 a"], 0, "a\n1\n", "time: "),
+    (&["--progress", "always", "-c", "select 1 a"], 0, "a\n1\n", "progress: "),
+    (&["--no-progress", "-c", "select 1 a"], 0, "a\n1\n", ""),
+    (&["--color", "always", "-q", "-c", "select nope"], 1, "", "\u{1b}[1;31merror:\u{1b}[0m No field"),
+    (&["--verbose", "-c", "select 1 a"], 0, "a\n1\n", "running the statement in line 1"),
+    // Agents.
+    (
+        &["--agent", "-c", "select 1 a, 'x' b"],
+        0,
+        "{\"code\":0,\"columns\":[{\"name\":\"a\",\"type\":\"BIGINT\"},{\"name\":\"b\",\"type\":\"VARCHAR\"}],\"diagnostics\":[],\"message\":null,\"rows\":[[1,\"x\"]],\"status\":\"ok\",\"suggestion\":null,\"truncated\":false}\n",
+        "",
+    ),
+    (&["--agent", "-c", "selec"], 1, "*\"status\":\"error\"", ""),
+    (&["--agent", "--nope"], 2, "*\"message\":\"unexpected argument '--nope' found\"", ""),
+    (&["--agent", "{tmp}/none", "-c", "select 1"], 2, "*\"code\":2,", ""),
+    (
+        &["--agent", "--max-rows", "1", "-c", "values (1), (2)"],
+        0,
+        "*\"rows\":[[1]],\"status\":\"ok\",\"suggestion\":null,\"truncated\":true",
+        "",
+    ),
+    (
+        &["--agent", "--max-bytes", "40", "-c", "values ('aaaaaaaaaa'), ('bbbbbbbbbb')"],
+        0,
+        "*\"rows\":[[\"aaaaaaaaaa\"]]",
+        "",
+    ),
+    (
+        &["--agent", "-c", "copy (select 1) to '{tmp}/x.csv'"],
+        1,
+        "*\"message\":\"read-only: COPY is refused",
+        "",
+    ),
+    (
+        &["--agent", "--allow-write", "-c", "copy (select 1) to '{tmp}/x.csv'"],
+        0,
+        "*\"diagnostics\":[\"1 row written\"]",
+        "",
+    ),
+    (&["--agent", "-o", "x", "-c", "select 1"], 2, "*--agent and -o do not go together", ""),
+    (&["--allow-write", "-c", "select 1"], 2, "", "--allow-write is only for --agent"),
+    // The rest.
+    (&["--version"], 0, concat!("rl-insight-sql ", env!("CARGO_PKG_VERSION"), "\n"), ""),
+    (&["--help"], 0, "*  130  interrupted with Ctrl-C\n", ""),
+    (&["completions", "bash"], 0, "*_rl__insight__sql() {", ""),
+    (&["completions", "zsh"], 0, "*#compdef rl-insight-sql", ""),
+    (&["completions", "tcsh"], 2, "", "invalid value 'tcsh'"),
+    (&["man"], 0, "*.TH rl-insight-sql 1", ""),
+    (&["doctor"], 0, concat!("*version         rl-insight-sql ", env!("CARGO_PKG_VERSION")), ""),
+    (&["doctor", "{run}"], 0, "*no data for     dump_trend", ""),
+    (&["doctor", "{tmp}/none"], 2, "", "no such file or directory"),
+    (&["check"], 2, "", "required arguments were not provided"),
+    (&["check", "{tmp}/none.slt", "{run}"], 2, "", "none.slt: cannot be read"),
+    (&["--nope"], 2, "", "unexpected argument '--nope'"),
+];
+
+#[test]
+fn command_lines_do_what_they_should() {
+    assert!(LINES.len() >= 80, "only {} command lines", LINES.len());
+    let data = copy_of_sample();
+    let data = data.path().to_str().unwrap();
+    let mut wrong = Vec::new();
+    for (args, code, stdout, stderr) in LINES {
+        let scratch = tempfile::tempdir().unwrap();
+        let real =
+            |text: &str| text.replace("{run}", data).replace("{tmp}", scratch.path().to_str().unwrap());
+        let args: Vec<String> = args.iter().map(|arg| real(arg)).collect();
+        let done = run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let (stdout, stderr) = (real(stdout), real(stderr));
+        let out = match stdout.strip_prefix('*') {
+            Some(part) => done.stdout.contains(part),
+            None => done.stdout == stdout,
+        };
+        let err = if stderr.is_empty() { done.stderr.is_empty() } else { done.stderr.contains(&stderr) };
+        // No data and no message may move the cursor where nobody asked for colours.
+        let plain = args.iter().any(|a| a == "always") || !done.stderr.contains('\u{1b}');
+        if done.code != Some(*code) || !out || !err || !plain {
+            wrong.push(format!("{args:?}\n  expected {code}, {stdout:?}, {stderr:?}\n  {done:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), LINES.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_file_of_results_is_whole_or_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("out.csv");
+    let path = target.to_str().unwrap();
+    let fails_late = "select 10 / (value - 20000) as v from generate_series(1, 20000)";
+    assert_eq!(run(&["-o", path, "--threads", "1", "-c", fails_late]).code, Some(1));
+    assert!(!target.exists() && std::fs::read_dir(dir.path()).unwrap().next().is_none());
+    assert_eq!(run(&["-o", path, "-c", "select 1 a; select 2 b"]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "a\n1\nb\n2\n");
+    assert_eq!(run(&["-o", path, "-c", "select 3 c"]).code, Some(2));
+    assert_eq!(run(&["-o", path, "--force", "--threads", "1", "-c", fails_late]).code, Some(1));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "a\n1\nb\n2\n");
+    let done = run(&["-o", path, "--force", "--keep-going", "-c", "select nope; select 5 e"]);
+    assert!(done.code == Some(1) && done.stderr.contains("was not written"), "{done:?}");
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "a\n1\nb\n2\n");
+    assert_eq!(run(&["-o", path, "--force", "-c", "select 3 c"]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "c\n3\n");
+}
+
+#[test]
+fn every_function_can_be_described() {
+    let mut sql = String::new();
+    let mut count = 0;
+    for function in rl_insight_sql::table::all_table_functions() {
+        sql.push_str(&format!("DESCRIBE {};", function.name));
+        count += 1;
+    }
+    for function in rl_insight_sql::library::functions().unwrap() {
+        sql.push_str(&format!("DESCRIBE {};", function.name()));
+        count += 1;
+    }
+    let done = run(&["-c", &sql]);
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""));
+    assert_eq!(done.stdout.matches("column_name,data_type,is_nullable,comment\n").count(), count);
+}
+
+#[test]
+fn limits_can_be_set_in_the_environment_and_flags_come_first() {
+    let sql = "select value from information_schema.df_settings where name = 'datafusion.execution.target_partitions'";
+    let mut command = crate::support::program(&["-c", sql]);
+    command.env("RL_INSIGHT_SQL_THREADS", "3");
+    assert_eq!(crate::support::collect(command.output().unwrap()).stdout, "value\n3\n");
+    let mut command = crate::support::program(&["--threads", "2", "-c", sql]);
+    command.env("RL_INSIGHT_SQL_THREADS", "3");
+    assert_eq!(crate::support::collect(command.output().unwrap()).stdout, "value\n2\n");
+}
+
+#[test]
+fn incomplete_results_can_be_a_failure_of_their_own() {
+    let data = copy_of_sample();
+    let profile = data.path().join("actor_update/node0_20480_20260526085215123_ascend_pt");
+    std::fs::remove_file(profile.join("ASCEND_PROFILER_OUTPUT/operator_memory.csv")).unwrap();
+    let path = data.path().to_str().unwrap();
+    let count = "select count(*) n from memory";
+    let done = run(&[path, "-c", count]);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert!(done.stderr.contains("1 with problems"), "{done:?}");
+    let done = run(&[path, "-q", "--on-error", "skip", "-c", count]);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(0), "n\n216\n"), "{done:?}");
+    assert!(done.stderr.contains("1 problem was left out"), "{done:?}");
+    let done = run(&[path, "--on-error", "skip", "--fail-on-partial", "-c", count]);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(4), "n\n216\n"), "{done:?}");
+    let done = run(&[path, "--agent", "--on-error", "skip", "-c", count]);
+    assert!(done.stdout.contains("\"status\":\"partial\"") && done.code == Some(0), "{done:?}");
+}
+
+#[test]
+fn the_page_of_the_shell_names_every_command_and_format() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/shell.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let help = run(&["-c", ".help"]).stderr;
+    let commands = help.lines().filter(|line| line.starts_with(['.', '\\']));
+    let mut count = 0;
+    for name in commands.flat_map(|line| line.split_whitespace().take_while(|w| w.starts_with(['.', '\\']))) {
+        let name = name.trim_end_matches(',');
+        // Of names for one thing the page need not have every short one.
+        let short = [".describe", ".show", ".exit", "\\h"];
+        assert!(short.contains(&name) || page.contains(&format!("`{name}")), "{name} is not on the page");
+        count += 1;
+    }
+    assert!(count >= 22, "{help}");
+    for format in ["table", "csv", "tsv", "json", "ndjson", "markdown", "line", "html", "arrow", "parquet"] {
+        assert!(page.contains(&format!("`{format}`")), "{format}");
+    }
+}

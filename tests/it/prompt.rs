@@ -1,0 +1,162 @@
+//! The first five minutes, in a pseudo-terminal.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rexpect::session::{PtySession, spawn_command};
+
+use crate::overview::big_run;
+
+/// The prompt in a terminal, with its history and start file in `home`.
+fn prompt(home: &Path, args: &[&str]) -> PtySession {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rl-insight-sql"));
+    command.args(args).env_clear().current_dir(home);
+    command.envs([("TERM", "xterm"), ("PAGER", "cat"), ("NO_COLOR", "1")]).env("HOME", home);
+    spawn_command(command, Some(60_000)).unwrap()
+}
+
+/// What the terminal is told when a line begins to be edited, and when it is complete: pasting is
+/// bracketed in between. What is typed before that may be lost.
+const BEGIN: &str = "\u{1b}[?2004h";
+const END: &str = "\u{1b}[?2004l";
+
+/// Types a line, waits for its answer, which may be empty, and for the prompt.
+fn ask(session: &mut PtySession, line: &str, answer: &str) {
+    session.send_line(line).unwrap();
+    for expected in [END, answer, BEGIN] {
+        session.exp_string(expected).unwrap_or_else(|e| panic!("{line}: {e}"));
+    }
+}
+
+/// Types the beginning of a line and TAB twice, waits for something in the list, and drops the line.
+fn complete(session: &mut PtySession, line: &str, listed: &str) {
+    session.send(&format!("{line}\t\t")).unwrap();
+    session.flush().unwrap();
+    session.exp_string(listed).unwrap_or_else(|e| panic!("{line}: {e}"));
+    session.send_control('c').unwrap();
+    session.exp_string(END).unwrap();
+    session.exp_string(BEGIN).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+fn resident(pid: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// The process whose working directory this is.
+#[cfg(target_os = "linux")]
+fn process_in(directory: &Path) -> String {
+    let directory = directory.canonicalize().unwrap();
+    let mut processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let found =
+        processes.find(|p| std::fs::read_link(p.path().join("cwd")).is_ok_and(|cwd| cwd == directory));
+    found.unwrap().file_name().into_string().unwrap()
+}
+
+#[test]
+fn the_first_five_minutes() {
+    let home = tempfile::tempdir().unwrap();
+    let run_dir = home.path().join("run_dir");
+    big_run(&run_dir, "");
+    let mut session = prompt(home.path(), &["run_dir"]);
+    // What was found.
+    session.exp_string("128 ranks in 3 roles").unwrap();
+    session.exp_string("2 with problems").unwrap();
+    session.exp_string(".diagnostics").unwrap();
+    session.exp_string(BEGIN).unwrap();
+    // A first look reads one rank only.
+    let begun = Instant::now();
+    ask(
+        &mut session,
+        "SELECT rank_id, size_kb FROM memory WHERE rank_id <> 5 AND rank_id <> 77 LIMIT 5;",
+        "(5 rows",
+    );
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    // Functions with their signature, folders inside quotes.
+    complete(&mut session, "SELECT * FROM memory_", "memory_peaks(path");
+    complete(&mut session, "SELECT * FROM memory_peaks('run_dir/", "compute_ref/");
+    // A question of the library.
+    ask(
+        &mut session,
+        "SELECT role, rank_id, peak_mb, vs_median FROM memory_peaks('run_dir', on_error => 'skip') ORDER BY 3 DESC LIMIT 3;",
+        "(3 rows",
+    );
+    // The next result goes to a file, which is complete or absent.
+    ask(&mut session, ".once out.csv", "");
+    ask(&mut session, "SELECT 20 + 1 AS n;", "");
+    ask(&mut session, "SELECT 20 + 2 AS n;", "(1 row)");
+    assert_eq!(
+        std::fs::read_to_string(home.path().join("out.csv")).unwrap().lines().count(),
+        2,
+        "names and a row"
+    );
+    ask(&mut session, ".once bad.csv", "");
+    ask(&mut session, "SELECT 1 / (value - 9000) FROM generate_series(1, 9000);", "division by zero");
+    assert!(!home.path().join("bad.csv").exists());
+    // A wrong column.
+    ask(&mut session, "SELECT rank FROM memory;", "hint: did you mean rank_id?");
+    // Ctrl-C cancels the query, keeps the prompt, and gives the memory back.
+    #[cfg(target_os = "linux")]
+    let (pid, before) = {
+        let pid = process_in(home.path());
+        (pid.clone(), resident(&pid))
+    };
+    session
+        .send_line("SELECT count(DISTINCT a.value * 1000003 + b.value) FROM generate_series(1, 100000) a, generate_series(1, 100000) b;")
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let begun = Instant::now();
+    session.send_control('c').unwrap();
+    session.exp_string("interrupted").unwrap();
+    session.exp_string(BEGIN).unwrap();
+    ask(&mut session, "SELECT 40 + 2 AS answer;", "42");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    #[cfg(target_os = "linux")]
+    {
+        // Cancelled operators are dropped when they next look up.
+        let enough = |now: u64| now < before + (200 << 10);
+        let waited = Instant::now();
+        while !enough(resident(&pid)) && waited.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        let now = resident(&pid);
+        assert!(enough(now), "{before} kB before, {now} kB after");
+    }
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+    assert!(home.path().join(".local/state/rl-insight-sql/history").is_file());
+    assert!(!run_dir.join("history").exists());
+}
+
+#[test]
+fn the_start_file_runs_first_and_can_be_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join(".config/rl-insight-sql");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("init.sql"), ".timer on\nCREATE VIEW mine AS SELECT 6 * 7 AS n;\n").unwrap();
+    let mut session = prompt(home.path(), &[]);
+    session.exp_string(BEGIN).unwrap();
+    ask(&mut session, "SELECT * FROM mine;", "time: ");
+    ask(&mut session, "SELECT * FROM mine;", "42");
+    session.send_control('d').unwrap();
+    session.exp_eof().unwrap();
+    let mut session = prompt(home.path(), &["--no-init"]);
+    session.exp_string(BEGIN).unwrap();
+    ask(&mut session, "SELECT * FROM mine;", "not found");
+    session.send_line("exit").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn progress_is_shown_on_the_terminal_and_erased() {
+    let home = tempfile::tempdir().unwrap();
+    let sql = "SELECT count(*) FROM generate_series(1, 60000) a, generate_series(1, 60000) b WHERE a.value + b.value = -1";
+    let mut session = prompt(home.path(), &["--timeout", "4", "-c", sql]);
+    session.exp_string("peak memory").unwrap();
+    session.exp_string("\r\u{1b}[K").unwrap();
+    session.exp_string("took more than 4 s").unwrap();
+    session.exp_eof().unwrap();
+}
