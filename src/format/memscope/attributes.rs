@@ -183,7 +183,7 @@ fn value_of(text: &[u8]) -> (&[u8], NextKey<'_>) {
 mod tests {
     use super::*;
 
-    fn value<'a>(text: &'a str, key: Key) -> Option<&'a str> {
+    fn value(text: &str, key: Key) -> Option<&str> {
         let all = Keys(u64::MAX >> (64 - Key::COUNT));
         Attributes::parse(text.as_bytes(), all).get(key).map(|v| std::str::from_utf8(v).unwrap())
     }

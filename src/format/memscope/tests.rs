@@ -385,7 +385,7 @@ fn damaged_files_never_panic_and_account_for_all_rows() {
     ];
     for round in 0..300 {
         let mut text = texts[round % texts.len()].clone();
-        text.truncate(random(text.len()).max(200).min(6000));
+        text.truncate(random(text.len()).clamp(200, 6000));
         for _ in 0..random(12) {
             let at = random(text.len());
             match random(3) {
