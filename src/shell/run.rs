@@ -362,11 +362,13 @@ impl Runner {
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(late);
+        // Once for the whole statement: a signal between two of them would be lost.
+        let interrupt = ctrl_c();
+        tokio::pin!(late, interrupt);
         let done = loop {
             tokio::select! {
                 done = &mut job => break done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),
-                Ok(()) = ctrl_c() => break Err(Failure::Interrupted),
+                Ok(()) = &mut interrupt => break Err(Failure::Interrupted),
                 () = &mut late => {
                     let seconds = limit.unwrap_or_default().as_secs_f64();
                     break Err(Failure::Budget(format!(

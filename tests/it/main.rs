@@ -3,6 +3,7 @@
 // In a test a panic is the failure; clippy only knows that of functions marked #[test].
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod big_run;
 mod cases;
 mod check;
 mod cli;
@@ -10,8 +11,6 @@ mod command_lines;
 mod discovery;
 mod docs;
 mod overview;
-#[cfg(unix)]
-mod prompt;
 mod read_only;
 mod sample_data;
 mod scan;
