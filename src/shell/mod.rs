@@ -149,7 +149,21 @@ fn with_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, 
         .enable_all()
         .build()
         .map_err(|e| Failure::Query(format!("the program cannot wait for events: {e}")))?;
-    front.block_on(work)
+    front.block_on(async {
+        survive_full_files();
+        work.await
+    })
+}
+
+/// Makes a file that grows beyond the limit of the process an error of writing it, which names the file
+/// and removes what was written, instead of a signal that ends the program on the spot.
+fn survive_full_files() {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        const SIGXFSZ: i32 = 25;
+        // Where it cannot be had, the program ends as any other.
+        let _ = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(SIGXFSZ));
+    }
 }
 
 /// Runs everything; the exit code is that of failures that did not end it.

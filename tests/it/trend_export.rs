@@ -269,3 +269,29 @@ async fn only_what_can_be_replaced_is_written() {
     export(&case, true, &out, 1, 8192).await.unwrap();
     assert!(out.exists());
 }
+
+/// A full disk, as far as one can be had without rights: a limit on the size of files.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_and_leaves_the_old_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("x.trend.db");
+    fs::write(&out, "old").unwrap();
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/trend/30_batch_boundary/input");
+    let sql = format!(
+        "COPY (SELECT * FROM dump_trend('{}', micro_step => false)) TO '{}' STORED AS TREND_DB",
+        case.display(),
+        out.display()
+    );
+    // In blocks of 512 bytes.
+    let script = "ulimit -f 100; exec \"$0\" --force -c \"$1\"";
+    let done = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_rl-insight-sql"), &sql])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.code().is_some_and(|code| code != 0), "{:?} {said}", done.status);
+    assert!(said.contains("x.trend.db"), "{said}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
