@@ -1,0 +1,83 @@
+-- memscope_compare_by_occurrence(base, target, on_error => 'strict')
+-- Which operators use more memory in one run than in another? One row for the n-th call of an operator in both runs.
+--
+-- Parameters: base and target, as path in memscope_events, one run each; on_error as there.
+-- Columns: device, name, call_no (number of the call of this operator on this device, from 1), base_id, target_id (id
+--   of its start), base_alloc, target_alloc, diff_alloc (bytes that the operator allocated itself), base_freed,
+--   target_freed (bytes released in it), diff_net (difference of allocated less released), base_peak, target_peak,
+--   diff_peak (most bytes in use in its pools). What one run does not have is NULL on its side and counts 0 in
+--   diff_alloc and diff_net.
+-- Calls are counted, not aligned: an operator that is called once more in the middle shifts no other operator, but all
+-- later calls of its own. memscope_compare aligns both runs as the tool does. The figures are what happened between
+-- start and end in the thread of the operator, in the innermost one that was open; the tool takes the size of whatever
+-- the pool did next.
+SELECT coalesce(b.device, t.device) AS device, coalesce(b.name, t.name) AS name,
+  coalesce(b.call_no, t.call_no) AS call_no, b.id AS base_id, t.id AS target_id, b.alloc AS base_alloc,
+  t.alloc AS target_alloc, coalesce(t.alloc, 0) - coalesce(b.alloc, 0) AS diff_alloc,
+  b.freed AS base_freed, t.freed AS target_freed,
+  coalesce(t.alloc - t.freed, 0) - coalesce(b.alloc - b.freed, 0) AS diff_net, b.peak AS base_peak,
+  t.peak AS target_peak, t.peak - b.peak AS diff_peak
+FROM (
+  SELECT *, row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS call_no
+  FROM (
+    SELECT source_path, pid, first_value(device) FILTER (WHERE opens) AS device, start_id AS id,
+      first_value(name) FILTER (WHERE opens) AS name,
+      coalesce(sum(size) FILTER (WHERE event = 'MALLOC'), 0) AS alloc,
+      coalesce(sum(size) FILTER (WHERE event = 'FREE'), 0) AS freed, max(pool_used) AS peak
+    FROM (
+      SELECT *, max(CASE WHEN opens THEN id END) OVER (PARTITION BY source_path, pid, tid, depth ORDER BY id
+        ROWS UNBOUNDED PRECEDING) AS start_id
+      FROM (
+        -- How many operators are open. What ends without a beginning, because the recording began in it, was none.
+        SELECT source_path, pid, tid, device, id, event, name, size, pool_used, opens,
+          depth - least(0, min(depth) OVER (PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING))
+            AS depth
+        FROM (
+          SELECT *, sum(CASE WHEN opens THEN 1 WHEN event = 'OP_LAUNCH' THEN -1 ELSE 0 END) OVER (
+            PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING) AS depth
+          FROM (
+            SELECT source_path, pid, tid, device, id, event, name, size, pool_used,
+              event_type IN ('ATEN_START', 'ATB_START') AS opens
+            FROM memscope_events($base, on_error => $on_error)
+            WHERE device IS NOT NULL AND (event = 'OP_LAUNCH'
+              OR event IN ('MALLOC', 'FREE') AND NOT shadow AND pool IN ('PTA', 'ATB', 'MINDSPORE'))
+          )
+        )
+      )
+      WHERE depth > 0 AND (opens OR event <> 'OP_LAUNCH')
+    )
+    GROUP BY source_path, pid, start_id
+  )
+) AS b
+FULL JOIN (
+  SELECT *, row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS call_no
+  FROM (
+    SELECT source_path, pid, first_value(device) FILTER (WHERE opens) AS device, start_id AS id,
+      first_value(name) FILTER (WHERE opens) AS name,
+      coalesce(sum(size) FILTER (WHERE event = 'MALLOC'), 0) AS alloc,
+      coalesce(sum(size) FILTER (WHERE event = 'FREE'), 0) AS freed, max(pool_used) AS peak
+    FROM (
+      SELECT *, max(CASE WHEN opens THEN id END) OVER (PARTITION BY source_path, pid, tid, depth ORDER BY id
+        ROWS UNBOUNDED PRECEDING) AS start_id
+      FROM (
+        -- How many operators are open. What ends without a beginning, because the recording began in it, was none.
+        SELECT source_path, pid, tid, device, id, event, name, size, pool_used, opens,
+          depth - least(0, min(depth) OVER (PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING))
+            AS depth
+        FROM (
+          SELECT *, sum(CASE WHEN opens THEN 1 WHEN event = 'OP_LAUNCH' THEN -1 ELSE 0 END) OVER (
+            PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING) AS depth
+          FROM (
+            SELECT source_path, pid, tid, device, id, event, name, size, pool_used,
+              event_type IN ('ATEN_START', 'ATB_START') AS opens
+            FROM memscope_events($target, on_error => $on_error)
+            WHERE device IS NOT NULL AND (event = 'OP_LAUNCH'
+              OR event IN ('MALLOC', 'FREE') AND NOT shadow AND pool IN ('PTA', 'ATB', 'MINDSPORE'))
+          )
+        )
+      )
+      WHERE depth > 0 AND (opens OR event <> 'OP_LAUNCH')
+    )
+    GROUP BY source_path, pid, start_id
+  )
+) AS t ON b.device = t.device AND b.name = t.name AND b.call_no = t.call_no

@@ -1,0 +1,66 @@
+-- memscope_leaks(path, mark, start_index => 0, pool => 'HAL', on_error => 'strict')
+-- What was allocated between two marks and is still held at a third one? The driver blocks that leak, without the
+-- segments that a caching pool keeps on purpose.
+--
+-- Parameters: path and on_error as in memscope_blocks; mark, the exact text of an mstx mark; start_index, which of
+--   these marks is the first one, counted from 0 (the next ones are the second and the third); pool, whose blocks:
+--   'HAL' (the driver), 'PTA', 'ATB', 'MINDSPORE', 'HOST_PINNED', ...
+-- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), address, bytes, owner, py_stack, c_stack,
+--   freed_by (program: it is released, but after the third mark), free_ts (ns).
+-- Answers better than the tool's check_leaks (see memscope_check_leaks): a driver block in which blocks of a pool were
+-- allocated while it was held is a segment of that pool and no leak; marks without a device count for all devices of
+-- their process; an address that is allocated again had been released, though its FREE is missing.
+WITH memscope_leaks_window AS (
+  -- The three marks of each device; a NULL device stands for those that have no marks of their own.
+  SELECT source_path, pid, device, devices, ids[$start_index + 1] AS a, ids[$start_index + 2] AS b,
+    ids[$start_index + 3] AS c
+  FROM (
+    SELECT source_path, pid, device, devices, array_agg(id ORDER BY id) AS ids
+    FROM (
+      SELECT source_path, pid, device, devices, unnest(ids) AS id
+      FROM (
+        SELECT source_path, pid, devices, ids,
+          unnest(CASE WHEN device IS NULL THEN devices ELSE make_array(device) END) AS device
+        FROM (
+          SELECT *, array_agg(device) OVER (PARTITION BY source_path, pid) AS devices
+          FROM (
+            SELECT source_path, pid, device, array_agg(id) AS ids
+            FROM memscope_events($path, on_error => $on_error)
+            WHERE event = 'MSTX' AND event_type = 'Mark' AND name = $mark
+            GROUP BY source_path, pid, device
+          )
+        )
+      )
+    )
+    GROUP BY source_path, pid, device, devices
+  )
+)
+SELECT leak.source_path, leak.pid, first_value(leak.device) AS device, first_value(leak.pool) AS pool, leak.malloc_id,
+  first_value(leak.malloc_ts) AS malloc_ts,
+  concat('0x', lpad(to_hex(first_value(leak.ptr)), 16, '0')) AS address, first_value(leak.size) AS bytes,
+  first_value(leak.owner) AS owner, first_value(leak.py_stack) AS py_stack, first_value(leak.c_stack) AS c_stack,
+  first_value(leak.freed_by) AS freed_by, first_value(leak.free_ts) AS free_ts
+FROM (
+  -- A driver block once for each 2 MiB that it covers, to find what lies in it.
+  SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 2097152, (b.ptr + b.size - 1) / 2097152 + 1)
+    ELSE make_array(0) END) AS page
+  FROM (
+    SELECT source_path, pid, device, pool, malloc_id, malloc_ts, ptr, size, owner, py_stack, c_stack, freed_by, free_id,
+      free_ts, lead(malloc_id) OVER (PARTITION BY source_path, pid, device, ptr ORDER BY malloc_id) AS again_id
+    FROM memscope_blocks($path, on_error => $on_error)
+    WHERE pool = $pool AND malloc_id IS NOT NULL AND size > 0
+  ) AS b JOIN memscope_leaks_window AS w ON b.source_path = w.source_path AND b.pid = w.pid
+  WHERE (b.device = w.device OR w.device IS NULL AND NOT coalesce(array_has(w.devices, b.device), false))
+    AND b.malloc_id >= w.a AND b.malloc_id <= w.b AND w.c IS NOT NULL
+    AND (b.free_id IS NULL OR b.free_id > w.c) AND (b.again_id IS NULL OR b.again_id > w.c)
+) AS leak
+LEFT JOIN (
+  SELECT source_path, pid, device, ptr, malloc_id, ptr / 2097152 AS page
+  FROM memscope_blocks($path, on_error => $on_error)
+  WHERE pool IN ('PTA', 'PTA_WORKSPACE', 'ATB', 'MINDSPORE')
+) AS inside
+  ON leak.source_path = inside.source_path AND leak.pid = inside.pid AND leak.device = inside.device
+    AND leak.page = inside.page AND leak.pool = 'HAL' AND inside.ptr >= leak.ptr AND inside.ptr < leak.ptr + leak.size
+    AND inside.malloc_id > leak.malloc_id AND (leak.free_id IS NULL OR inside.malloc_id < leak.free_id)
+GROUP BY leak.source_path, leak.pid, leak.malloc_id
+HAVING count(inside.malloc_id) = 0
