@@ -18,7 +18,8 @@ SELECT coalesce(b.device, t.device) AS device, coalesce(b.name, t.name) AS name,
   coalesce(t.alloc - t.freed, 0) - coalesce(b.alloc - b.freed, 0) AS diff_net, b.peak AS base_peak,
   t.peak AS target_peak, t.peak - b.peak AS diff_peak
 FROM (
-  SELECT *, row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS call_no
+  SELECT *,
+    CAST(row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS BIGINT) AS call_no
   FROM (
     SELECT source_path, pid, first_value(device) FILTER (WHERE opens) AS device, start_id AS id,
       first_value(name) FILTER (WHERE opens) AS name,
@@ -50,7 +51,8 @@ FROM (
   )
 ) AS b
 FULL JOIN (
-  SELECT *, row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS call_no
+  SELECT *,
+    CAST(row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS BIGINT) AS call_no
   FROM (
     SELECT source_path, pid, first_value(device) FILTER (WHERE opens) AS device, start_id AS id,
       first_value(name) FILTER (WHERE opens) AS name,

@@ -13,35 +13,37 @@ SELECT source_path, pid, device, pool, step, CASE WHEN last_empty > first_used T
   max_used, CAST(CASE WHEN last_empty > first_used THEN 0 ELSE min_used END AS DOUBLE) / max_used AS min_max_ratio,
   pool_events
 FROM (
-  SELECT source_path, pid, device, pool, min(check_step) AS step,
-    min(pool_used) FILTER (WHERE pool_used > 0) AS min_used, max(pool_used) AS max_used,
-    min(id) FILTER (WHERE pool_used > 0) AS first_used, max(id) FILTER (WHERE pool_used = 0) AS last_empty,
-    count(*) AS pool_events
+  SELECT t.source_path, t.pid, t.device, t.pool, s.step, min(t.pool_used) FILTER (WHERE t.pool_used > 0) AS min_used,
+    max(t.pool_used) AS max_used, min(t.id) FILTER (WHERE t.pool_used > 0) AS first_used,
+    max(t.id) FILTER (WHERE t.pool_used = 0) AS last_empty, count(*) AS pool_events
   FROM (
-    SELECT source_path, pid, device, pool, id, pool_used,
-      greatest(max(open_step) OVER device_before, max(CASE WHEN device IS NULL THEN open_step END) OVER process_before)
-        AS in_step,
-      least(min(check_id) OVER device_after, min(CASE WHEN device IS NULL THEN check_id END) OVER process_after)
-        AS check_id,
-      least(min(check_step) OVER device_after, min(CASE WHEN device IS NULL THEN check_step END) OVER process_after)
-        AS check_step
+    -- Each window with its ids, in pages to find what is in it. A NULL device stands for those without steps.
+    SELECT source_path, pid, device, devices, step, from_id, id, unnest(range(from_id / 256, id / 256 + 1)) AS page
     FROM (
-      SELECT source_path, pid, device, pool, id, pool_used, CAST(NULL AS BIGINT) AS open_step,
-        CAST(NULL AS BIGINT) AS check_step, CAST(NULL AS BIGINT) AS check_id
-      FROM memscope_pool_timeline($path, on_error => $on_error) WHERE pool IN ('PTA', 'ATB', 'MINDSPORE')
-      UNION ALL
-      SELECT source_path, pid, device, NULL, id, NULL, CASE WHEN kind = 'open' THEN step END,
-        CASE WHEN kind = 'check' THEN step END, CASE WHEN kind = 'check' THEN id END
-      FROM memscope_steps($path, on_error => $on_error)
-      WHERE kind = 'open' OR step > 1 AND (step_end OR $compat)
+      SELECT *, greatest(begins, max(CASE WHEN closes THEN id END) OVER (PARTITION BY source_path, pid, device
+        ORDER BY id, kind ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS from_id
+      FROM (
+        SELECT source_path, pid, device, devices, id, kind, step,
+          kind = 'check' AND step > 1 AND (step_end OR $compat) AS closes,
+          min(CASE WHEN kind = 'open' AND step > 1 THEN id END) OVER (PARTITION BY source_path, pid, device) AS begins
+        FROM (
+          SELECT source_path, pid, id, kind, step, step_end, devices,
+            unnest(CASE WHEN device IS NULL THEN devices ELSE make_array(device) END) AS device
+          FROM (
+            SELECT *, array_agg(DISTINCT device) OVER (PARTITION BY source_path, pid) AS devices
+            FROM memscope_steps($path, on_error => $on_error)
+          )
+        )
+      )
     )
-    WINDOW device_before AS (PARTITION BY source_path, pid, device ORDER BY id ROWS UNBOUNDED PRECEDING),
-      device_after AS (PARTITION BY source_path, pid, device ORDER BY id
-        ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING),
-      process_before AS (PARTITION BY source_path, pid ORDER BY id ROWS UNBOUNDED PRECEDING),
-      process_after AS (PARTITION BY source_path, pid ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
-  )
-  WHERE pool IS NOT NULL AND in_step > 1 AND check_id IS NOT NULL
-  GROUP BY source_path, pid, device, pool, check_id
+    WHERE closes AND begins < id
+  ) AS s
+  JOIN (
+    SELECT source_path, pid, device, pool, id, pool_used, id / 256 AS page
+    FROM memscope_pool_timeline($path, on_error => $on_error) WHERE pool IN ('PTA', 'ATB', 'MINDSPORE')
+  ) AS t ON s.source_path = t.source_path AND s.pid = t.pid AND s.page = t.page
+  WHERE (s.device = t.device OR s.device IS NULL AND NOT coalesce(array_has(s.devices, t.device), false))
+    AND t.id > s.from_id AND t.id < s.id
+  GROUP BY t.source_path, t.pid, t.device, t.pool, s.step, s.id
 )
 WHERE max_used > 0

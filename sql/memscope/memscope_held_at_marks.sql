@@ -11,68 +11,68 @@
 --   growth_since_first (bytes, since the first pass; what was not held then counts from 0).
 -- A point without a device counts for all devices of its process. What nothing is left of has no row. HAL and the
 -- other pools are two views of the same memory: choose one with WHERE pool = ...
-WITH memscope_held_at_marks_points AS (
-  -- All that moves memory, and the points, in one order; ordinal counts the points of the device up to here.
-  SELECT *, count(mark_id) OVER (PARTITION BY source_path, pid, device ORDER BY id ROWS UNBOUNDED PRECEDING) AS ordinal,
-    count(mark_id) OVER (PARTITION BY source_path, pid, device) AS points
+WITH memscope_held_at_marks_passes AS (
+  -- The passes of each device; `stream` is its name, or empty for devices that have none of their own.
+  SELECT source_path, pid, device, devices, coalesce(device, '') AS stream, id, ts_ns, mark, step,
+    CAST(row_number() OVER (PARTITION BY source_path, pid, device ORDER BY id) AS BIGINT) AS pass,
+    coalesce(lag(id) OVER (PARTITION BY source_path, pid, device ORDER BY id), -1) AS previous_id,
+    count(*) OVER (PARTITION BY source_path, pid, device) AS passes
   FROM (
-    SELECT source_path, pid, device, pool, owner, category, CASE WHEN $stacks THEN py_stack_top END AS py_stack_top,
-      sign, sign * size AS bytes, CASE WHEN sign > 0 THEN malloc_id ELSE free_id END AS id,
-      CAST(NULL AS BIGINT) AS mark_id, CAST(NULL AS BIGINT) AS ts_ns, CAST(NULL AS VARCHAR) AS mark,
-      CAST(NULL AS BIGINT) AS step
-    FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN memscope_owners($path, on_error => $on_error)
-    WHERE malloc_id IS NOT NULL AND (sign > 0 OR free_id IS NOT NULL)
-    UNION ALL
-    SELECT d.source_path, d.pid, d.device, NULL, NULL, NULL, NULL, NULL, NULL, m.id, m.id AS mark_id, m.ts_ns, m.mark,
-      m.step
+    SELECT source_path, pid, id, ts_ns, mark, step, devices,
+      unnest(CASE WHEN device IS NULL THEN devices ELSE make_array(device) END) AS device
     FROM (
-      SELECT source_path, pid, device, id, ts_ns, name AS mark, CAST(NULL AS BIGINT) AS step
-      FROM memscope_events($path, on_error => $on_error)
-      WHERE $mark IS NOT NULL AND name LIKE $mark
-        AND (event = 'SNAPSHOT' OR event = 'MSTX' AND event_type IN ('Mark', 'Range_start'))
-      UNION ALL
-      SELECT source_path, pid, device, id, ts_ns, CAST(NULL AS VARCHAR), step
-      FROM memscope_steps($path, on_error => $on_error)
-      WHERE $mark IS NULL AND kind = 'check' AND step_end
-    ) AS m JOIN (
-      SELECT DISTINCT source_path, pid, device FROM memscope_blocks($path, on_error => $on_error)
-    ) AS d ON m.source_path = d.source_path AND m.pid = d.pid
-    WHERE m.device = d.device OR m.device IS NULL
-  )
-)
-SELECT source_path, pid, device, pool, ordinal AS pass, mark_id, ts_ns, mark, step, owner, category, py_stack_top,
-  blocks, bytes, CASE WHEN ordinal > 1 THEN bytes - coalesce(CASE WHEN previous = ordinal - 1 THEN before END, 0) END
-    AS growth,
-  bytes - coalesce(CASE WHEN first = 1 THEN first_bytes END, 0) AS growth_since_first
-FROM (
-  SELECT *, lag(bytes) OVER passes AS before, lag(ordinal) OVER passes AS previous,
-    first_value(bytes) OVER passes AS first_bytes, first_value(ordinal) OVER passes AS first
-  FROM (
-    SELECT source_path, pid, device, pool, owner, category, py_stack_top, blocks, bytes, ordinal,
-      max(mark_id) OVER pass AS mark_id, max(ts_ns) OVER pass AS ts_ns, max(mark) OVER pass AS mark,
-      max(step) OVER pass AS step
-    FROM (
-      -- What an owner holds between two changes, once for each point in between.
-      SELECT source_path, pid, device, pool, owner, category, py_stack_top, blocks, bytes, mark_id, ts_ns, mark, step,
-        unnest(CASE WHEN mark_id IS NOT NULL THEN make_array(ordinal) WHEN blocks > 0 THEN range(ordinal + 1, next + 1)
-          END) AS ordinal
+      SELECT *, array_agg(DISTINCT device) OVER (PARTITION BY source_path, pid) AS devices
       FROM (
-        SELECT source_path, pid, device, pool, owner, category, py_stack_top, ordinal, mark_id, ts_ns, mark, step,
-          sum(changed_blocks) OVER changes AS blocks, sum(changed_bytes) OVER changes AS bytes,
-          coalesce(lead(ordinal) OVER changes, points) AS next
-        FROM (
-          SELECT source_path, pid, device, pool, owner, category, py_stack_top, ordinal, points, mark_id,
-            max(ts_ns) AS ts_ns, max(mark) AS mark, max(step) AS step, sum(sign) AS changed_blocks,
-            sum(bytes) AS changed_bytes
-          FROM memscope_held_at_marks_points
-          GROUP BY source_path, pid, device, pool, owner, category, py_stack_top, ordinal, points, mark_id
-        )
-        WINDOW changes AS (PARTITION BY source_path, pid, device, mark_id, pool, owner, category, py_stack_top
-          ORDER BY ordinal)
+        SELECT source_path, pid, device, id, ts_ns, name AS mark, CAST(NULL AS BIGINT) AS step
+        FROM memscope_events($path, on_error => $on_error)
+        WHERE $mark IS NOT NULL AND name LIKE $mark
+          AND (event = 'SNAPSHOT' OR event = 'MSTX' AND event_type IN ('Mark', 'Range_start'))
+        UNION ALL
+        SELECT source_path, pid, device, id, ts_ns, CAST(NULL AS VARCHAR), step
+        FROM memscope_steps($path, on_error => $on_error)
+        WHERE $mark IS NULL AND kind = 'check' AND step_end
       )
     )
-    WINDOW pass AS (PARTITION BY source_path, pid, device, ordinal)
   )
-  WHERE pool IS NOT NULL
-  WINDOW passes AS (PARTITION BY source_path, pid, device, pool, owner, category, py_stack_top ORDER BY ordinal)
+)
+SELECT source_path, pid, device, pool, pass, mark_id, ts_ns, mark, step, owner, category, py_stack_top, blocks, bytes,
+  CASE WHEN pass > 1 THEN bytes - coalesce(CASE WHEN previous_pass = pass - 1 THEN previous_bytes END, 0) END AS growth,
+  bytes - coalesce(CASE WHEN first_pass = 1 THEN first_bytes END, 0) AS growth_since_first
+FROM (
+  SELECT h.source_path, h.pid, h.device, h.pool, h.pass, p.id AS mark_id, p.ts_ns, p.mark, p.step, h.owner, h.category,
+    h.py_stack_top, h.blocks, h.bytes, lag(h.bytes) OVER owners AS previous_bytes,
+    lag(h.pass) OVER owners AS previous_pass, first_value(h.bytes) OVER owners AS first_bytes,
+    first_value(h.pass) OVER owners AS first_pass
+  FROM (
+    -- What an owner holds between two changes, once for each pass in between.
+    SELECT source_path, pid, device, stream, pool, owner, category, py_stack_top, blocks, bytes,
+      unnest(CASE WHEN blocks > 0 THEN range(changed, next_change) END) AS pass
+    FROM (
+      SELECT source_path, pid, device, stream, pool, owner, category, py_stack_top, changed,
+        sum(blocks) OVER changes AS blocks, sum(bytes) OVER changes AS bytes,
+        coalesce(lead(changed) OVER changes, passes + 1) AS next_change
+      FROM (
+        SELECT b.source_path, b.pid, b.device, p.stream, b.pool, b.owner, b.category, b.py_stack_top, p.pass AS changed,
+          p.passes, sum(b.sign) AS blocks, sum(b.sign * b.size) AS bytes
+        FROM (
+          -- Each pass with the ids up to it, in pages to find what happens there.
+          SELECT *, unnest(range(previous_id / 256, id / 256 + 1)) AS page FROM memscope_held_at_marks_passes
+        ) AS p
+        JOIN (
+          SELECT source_path, pid, device, pool, owner, category, CASE WHEN $stacks THEN py_stack_top END
+            AS py_stack_top, size, sign, CASE WHEN sign > 0 THEN malloc_id ELSE free_id END AS id
+          FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN memscope_owners($path, on_error => $on_error)
+          WHERE malloc_id IS NOT NULL
+        ) AS b ON p.source_path = b.source_path AND p.pid = b.pid AND p.page = b.id / 256
+        WHERE (p.device = b.device OR p.device IS NULL AND NOT coalesce(array_has(p.devices, b.device), false))
+          AND b.id > p.previous_id AND b.id < p.id
+        GROUP BY b.source_path, b.pid, b.device, p.stream, b.pool, b.owner, b.category, b.py_stack_top, p.pass, p.passes
+      )
+      WINDOW changes AS (PARTITION BY source_path, pid, device, pool, owner, category, py_stack_top ORDER BY changed)
+    )
+  ) AS h
+  JOIN memscope_held_at_marks_passes AS p
+    ON h.source_path = p.source_path AND h.pid = p.pid AND h.stream = p.stream AND h.pass = p.pass
+  WINDOW owners AS (PARTITION BY h.source_path, h.pid, h.device, h.pool, h.owner, h.category, h.py_stack_top
+    ORDER BY h.pass)
 )

@@ -11,7 +11,7 @@
 -- A second failure within two seconds gets no lists. memscope_oom_contents has everything that was alive.
 SELECT source_path, pid, oom_no, list,
   CASE WHEN list <> 'request'
-    THEN row_number() OVER (PARTITION BY source_path, pid, oom_no, list ORDER BY id) END AS place,
+    THEN CAST(row_number() OVER (PARTITION BY source_path, pid, oom_no, list ORDER BY id) AS BIGINT) END AS place,
   device, oom_pool AS pool,
   CASE WHEN oom_ptr IS NOT NULL THEN concat('0x', lpad(to_hex(oom_ptr), 16, '0')) END AS address, bytes,
   ts_ns,

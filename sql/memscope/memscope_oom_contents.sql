@@ -14,7 +14,7 @@ SELECT o.source_path, o.pid, b.device, o.oom_no, o.ts_ns AS oom_ts, o.oom_reques
   b.category, b.py_stack_top, count(*) AS blocks, sum(b.size) AS bytes, max(b.size) AS largest
 FROM (
   SELECT source_path, pid, device, id, ts_ns, oom_request,
-    row_number() OVER (PARTITION BY source_path, pid ORDER BY id) AS oom_no
+    CAST(row_number() OVER (PARTITION BY source_path, pid ORDER BY id) AS BIGINT) AS oom_no
   FROM memscope_events($path, on_error => $on_error)
   WHERE event = 'OOM_DETAIL' AND event_type = 'OOM_TRIGGER'
 ) AS o JOIN (

@@ -10,16 +10,20 @@
 -- Shares add up to less than 1 where the file does not have all blocks: those older than the recording, and those that
 -- were alive when the process was killed. HAL and host memory do not state how much is in use; ask memscope_owners_at
 -- for them.
-SELECT source_path, pid, device, pool, peak_used, peak_ts, owner, category, py_stack_top, count(*) AS blocks,
-  sum(size) AS bytes, CAST(sum(size) AS DOUBLE) / peak_used AS share
+SELECT b.source_path, b.pid, b.device, b.pool, peak.used AS peak_used, peak.ts AS peak_ts, b.owner, b.category,
+  b.py_stack_top, count(*) AS blocks, sum(b.size) AS bytes, CAST(sum(b.size) AS DOUBLE) / peak.used AS share
 FROM (
-  SELECT source_path, pid, device, pool, owner, category, CASE WHEN $stacks THEN py_stack_top END AS py_stack_top, size,
-    malloc_id, free_id, first_value(pool_used) OVER highest AS peak_used,
-    first_value(malloc_ts) OVER highest AS peak_ts, first_value(malloc_id) OVER highest AS peak_id
-  FROM memscope_owners($path, on_error => $on_error)
+  SELECT source_path, pid, device, pool, max(pool_used) AS used,
+    first_value(malloc_id ORDER BY pool_used DESC, malloc_id) AS id,
+    first_value(malloc_ts ORDER BY pool_used DESC, malloc_id) AS ts
+  FROM memscope_blocks($path, on_error => $on_error)
   WHERE malloc_id IS NOT NULL AND pool_total IS NOT NULL AND pool_used IS NOT NULL
-  WINDOW highest AS (PARTITION BY source_path, pid, device, pool ORDER BY pool_used DESC, malloc_id
-    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
-)
-WHERE malloc_id <= peak_id AND (free_id IS NULL OR free_id > peak_id)
-GROUP BY source_path, pid, device, pool, peak_used, peak_ts, owner, category, py_stack_top
+  GROUP BY source_path, pid, device, pool
+) AS peak
+JOIN (
+  SELECT source_path, pid, device, pool, owner, category, CASE WHEN $stacks THEN py_stack_top END AS py_stack_top, size,
+    malloc_id, free_id
+  FROM memscope_owners($path, on_error => $on_error)
+) AS b ON peak.source_path = b.source_path AND peak.pid = b.pid AND peak.device = b.device AND peak.pool = b.pool
+WHERE b.malloc_id <= peak.id AND (b.free_id IS NULL OR b.free_id > peak.id)
+GROUP BY b.source_path, b.pid, b.device, b.pool, peak.used, peak.ts, b.owner, b.category, b.py_stack_top

@@ -9,52 +9,55 @@
 -- of step 2 and later, still held at the end of the next step, even if released after that. So blocks of the first and
 -- of the last step are never in it (memscope_growth_by_stack sees them), and what lives for two steps on purpose is.
 -- An address that is allocated again while it is held counts once, from its first allocation to the next release.
-SELECT b.source_path, b.pid, b.device, b.pool, leak.in_step AS step, b.malloc_id, b.malloc_ts, b.ptr,
-  concat('0x', lpad(to_hex(b.ptr), 16, '0')) AS address, b.size AS bytes, b.size / 1048576.0 AS mb, b.owner, b.py_stack,
-  b.c_stack, b.freed_by, b.free_ts
+SELECT leak.source_path, leak.pid, first_value(leak.device) AS device, first_value(leak.pool) AS pool,
+  first_value(leak.step) AS step, leak.malloc_id, first_value(b.malloc_ts) FILTER (WHERE b.malloc_id = leak.malloc_id)
+    AS malloc_ts,
+  first_value(leak.ptr) AS ptr, concat('0x', lpad(to_hex(first_value(leak.ptr)), 16, '0')) AS address,
+  first_value(leak.size) AS bytes, first_value(leak.size) / 1048576.0 AS mb,
+  first_value(b.owner) FILTER (WHERE b.malloc_id = leak.malloc_id) AS owner,
+  first_value(b.py_stack) FILTER (WHERE b.malloc_id = leak.malloc_id) AS py_stack,
+  first_value(b.c_stack) FILTER (WHERE b.malloc_id = leak.malloc_id) AS c_stack,
+  first_value(b.freed_by) FILTER (WHERE b.malloc_id = leak.malloc_id) AS freed_by,
+  first_value(b.free_ts) FILTER (WHERE b.malloc_id = leak.malloc_id) AS free_ts
 FROM (
-  SELECT source_path, pid, id,
-    greatest(max(step) OVER device_before, max(CASE WHEN device IS NULL THEN step END) OVER process_before) AS in_step,
-    least(min(check_id) OVER device_after, min(CASE WHEN device IS NULL THEN check_id END) OVER process_after)
-      AS next_check,
-    step, freed_id
+  SELECT b.source_path, b.pid, b.device, b.pool, b.ptr, b.size, b.malloc_id, s.step, s.check_id
   FROM (
-    SELECT source_path, pid, device, malloc_id AS id, freed_id, CAST(NULL AS BIGINT) AS step,
-      CAST(NULL AS BIGINT) AS check_id
+    -- Each step with its ids, from where it begins to where the next one does, in pages to find the blocks in it; and
+    -- with the place in the next one where its blocks are looked at. A NULL device stands for those without steps.
+    SELECT source_path, pid, device, devices, step, id, next_id, check_id,
+      unnest(range(id / 256, next_id / 256 + 1)) AS page
     FROM (
-      SELECT *, lag(freed_id) OVER at_address AS previous_freed_id, lag(malloc_id) OVER at_address AS previous_id
+      SELECT *, min(CASE WHEN kind = 'open' THEN id END) OVER behind AS next_id,
+        min(CASE WHEN kind = 'open' THEN looked_id END) OVER behind AS check_id
       FROM (
-        SELECT source_path, pid, device, pool, ptr, malloc_id,
-          min(free_id) OVER (PARTITION BY source_path, pid, device, pool, ptr ORDER BY malloc_id
-            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS freed_id
-        FROM memscope_blocks($path, on_error => $on_error)
-        WHERE malloc_id IS NOT NULL AND pool IN ('PTA', 'ATB', 'MINDSPORE')
+        SELECT *, min(CASE WHEN kind = 'check' AND (step_end OR $compat) THEN id END) OVER behind AS looked_id
+        FROM (
+          SELECT source_path, pid, id, kind, step, step_end, devices,
+            unnest(CASE WHEN device IS NULL THEN devices ELSE make_array(device) END) AS device
+          FROM (
+            SELECT *, array_agg(DISTINCT device) OVER (PARTITION BY source_path, pid) AS devices
+            FROM memscope_steps($path, on_error => $on_error)
+          )
+        )
+        WINDOW behind AS (PARTITION BY source_path, pid, device ORDER BY id, kind
+          ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
       )
-      WINDOW at_address AS (PARTITION BY source_path, pid, device, pool, ptr ORDER BY malloc_id)
+      WINDOW behind AS (PARTITION BY source_path, pid, device ORDER BY id, kind
+        ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
     )
-    WHERE previous_id IS NULL OR previous_freed_id < malloc_id
-    UNION ALL
-    -- Where steps begin, each with the place after it where the blocks of the step before it are looked at.
-    SELECT source_path, pid, device, id, NULL, step, check_id
-    FROM (
-      SELECT source_path, pid, device, id, kind, step,
-        least(min(CASE WHEN looks THEN id END) OVER (PARTITION BY source_path, pid, device ORDER BY id, kind
-            ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING),
-          min(CASE WHEN looks AND device IS NULL THEN id END) OVER (PARTITION BY source_path, pid ORDER BY id, kind
-            ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)) AS check_id
-      FROM (
-        SELECT *, kind = 'check' AND (step_end OR $compat) AS looks FROM memscope_steps($path, on_error => $on_error)
-      )
-    )
-    WHERE kind = 'open'
-  )
-  WINDOW device_before AS (PARTITION BY source_path, pid, device ORDER BY id ROWS UNBOUNDED PRECEDING),
-    device_after AS (PARTITION BY source_path, pid, device ORDER BY id
-      ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING),
-    process_before AS (PARTITION BY source_path, pid ORDER BY id ROWS UNBOUNDED PRECEDING),
-    process_after AS (PARTITION BY source_path, pid ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+    WHERE kind = 'open' AND step > 1 AND check_id IS NOT NULL
+  ) AS s
+  JOIN memscope_blocks($path, on_error => $on_error) AS b
+    ON s.source_path = b.source_path AND s.pid = b.pid AND s.page = b.malloc_id / 256
+  WHERE (s.device = b.device OR s.device IS NULL AND NOT coalesce(array_has(s.devices, b.device), false))
+    AND b.malloc_id > s.id AND b.malloc_id < s.next_id AND (b.free_id IS NULL OR b.free_id > s.check_id)
+    AND b.pool IN ('PTA', 'ATB', 'MINDSPORE')
 ) AS leak
 JOIN memscope_blocks($path, on_error => $on_error) AS b
-  ON leak.source_path = b.source_path AND leak.pid = b.pid AND leak.id = b.malloc_id
-WHERE leak.step IS NULL AND leak.in_step > 1 AND leak.next_check IS NOT NULL
-  AND (leak.freed_id IS NULL OR leak.freed_id > leak.next_check)
+  ON leak.source_path = b.source_path AND leak.pid = b.pid AND leak.device = b.device AND leak.pool = b.pool
+    AND leak.ptr = b.ptr
+GROUP BY leak.source_path, leak.pid, leak.malloc_id
+-- The latest that happened at this address before is a release, and no release follows up to where it is looked at.
+HAVING coalesce(max(b.malloc_id) FILTER (WHERE b.malloc_id < leak.malloc_id), -1)
+    <= coalesce(max(b.free_id) FILTER (WHERE b.free_id < leak.malloc_id AND b.malloc_id IS NOT NULL), -1)
+  AND coalesce(min(b.free_id) FILTER (WHERE b.malloc_id >= leak.malloc_id) > min(leak.check_id), true)

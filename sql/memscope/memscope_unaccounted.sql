@@ -14,35 +14,43 @@
 -- pool has no row. Blocks of the driver cannot be found in this way, they do not state how much is in use.
 SELECT *, unaccounted - lag(unaccounted) OVER (PARTITION BY source_path, pid, device, pool ORDER BY last_id) AS growth
 FROM (
-  SELECT source_path, pid, device, pool, step, max(id) AS last_id, last_value(ts_ns ORDER BY id) AS last_ts,
-    last_value(pool_used ORDER BY id) AS pool_used, last_value(known_bytes ORDER BY id) AS known_bytes,
-    last_value(pool_used - known_bytes ORDER BY id) AS unaccounted
+  SELECT source_path, pid, device, pool, step, last_id, last_ts, pool_used,
+    sum(bytes) OVER so_far AS known_bytes, pool_used - sum(bytes) OVER so_far AS unaccounted
   FROM (
-    SELECT source_path, pid, device, pool, id, ts_ns, pool_used, known_bytes,
-      least(min(check_step) OVER device_after, min(CASE WHEN device IS NULL THEN check_step END) OVER process_after)
-        AS step
+    SELECT e.source_path, e.pid, e.device, e.pool, s.step, max(e.id) AS last_id,
+      last_value(e.ts_ns ORDER BY e.id) AS last_ts, last_value(e.pool_used ORDER BY e.id) AS pool_used,
+      sum(e.bytes) AS bytes
     FROM (
-      SELECT source_path, pid, device, pool, id, ts_ns, pool_used, CAST(NULL AS BIGINT) AS check_step,
-        sum(bytes) OVER (PARTITION BY source_path, pid, device, pool ORDER BY id ROWS UNBOUNDED PRECEDING)
-          AS known_bytes
+      -- The ends of steps with the ids up to them, in pages to find what happens there. A NULL device stands for those
+      -- without steps.
+      SELECT source_path, pid, device, devices, step, previous_id, id,
+        unnest(range(previous_id / 256, id / 256 + 1)) AS page
       FROM (
-        SELECT source_path, pid, device, pool,
-          CASE WHEN sign > 0 THEN size WHEN malloc_id IS NOT NULL THEN -size ELSE 0 END AS bytes,
-          CASE WHEN sign > 0 THEN malloc_id ELSE free_id END AS id,
-          CASE WHEN sign > 0 THEN malloc_ts ELSE free_ts END AS ts_ns,
-          CASE WHEN sign > 0 THEN pool_used ELSE free_pool_used END AS pool_used
-        FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN memscope_blocks($path, on_error => $on_error)
-        WHERE pool IN ('PTA', 'PTA_WORKSPACE', 'ATB', 'MINDSPORE')
+        SELECT *, coalesce(lag(id) OVER (PARTITION BY source_path, pid, device ORDER BY id), -1) AS previous_id
+        FROM (
+          SELECT source_path, pid, id, step, devices,
+            unnest(CASE WHEN device IS NULL THEN devices ELSE make_array(device) END) AS device
+          FROM (
+            SELECT *, array_agg(DISTINCT device) OVER (PARTITION BY source_path, pid) AS devices
+            FROM memscope_steps($path, on_error => $on_error) WHERE kind = 'check' AND step_end
+          )
+        )
       )
-      WHERE id IS NOT NULL AND pool_used IS NOT NULL
-      UNION ALL
-      SELECT source_path, pid, device, NULL, id, NULL, NULL, step, NULL
-      FROM memscope_steps($path, on_error => $on_error) WHERE kind = 'check' AND step_end
-    )
-    WINDOW device_after AS (PARTITION BY source_path, pid, device ORDER BY id
-        ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING),
-      process_after AS (PARTITION BY source_path, pid ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)
+    ) AS s
+    RIGHT JOIN (
+      SELECT source_path, pid, device, pool,
+        CASE WHEN sign > 0 THEN size WHEN malloc_id IS NOT NULL THEN -size ELSE 0 END AS bytes,
+        CASE WHEN sign > 0 THEN malloc_id ELSE free_id END AS id,
+        CASE WHEN sign > 0 THEN malloc_ts ELSE free_ts END AS ts_ns,
+        CASE WHEN sign > 0 THEN pool_used ELSE free_pool_used END AS pool_used
+      FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN memscope_blocks($path, on_error => $on_error)
+      WHERE pool IN ('PTA', 'PTA_WORKSPACE', 'ATB', 'MINDSPORE')
+    ) AS e
+      ON s.source_path = e.source_path AND s.pid = e.pid AND s.page = e.id / 256
+        AND (s.device = e.device OR s.device IS NULL AND NOT coalesce(array_has(s.devices, e.device), false))
+        AND e.id > s.previous_id AND e.id < s.id
+    WHERE e.id IS NOT NULL AND e.pool_used IS NOT NULL
+    GROUP BY e.source_path, e.pid, e.device, e.pool, s.step, s.id
   )
-  WHERE pool IS NOT NULL
-  GROUP BY source_path, pid, device, pool, step
+  WINDOW so_far AS (PARTITION BY source_path, pid, device, pool ORDER BY last_id ROWS UNBOUNDED PRECEDING)
 )

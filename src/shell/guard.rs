@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
+use rl_insight_sql::sink::all_exports;
 
 use super::confine::Root;
 use super::failure::Failure;
@@ -51,7 +52,10 @@ impl Guard {
             let LogicalPlan::Copy(mut copy) = node else { return Ok(Transformed::no(node)) };
             let keys = [OVERWRITE.to_owned(), format!("format.{OVERWRITE}")];
             let given: Vec<String> = keys.iter().filter_map(|key| copy.options.remove(key)).collect();
-            let allowed = self.force || given.iter().any(|v| v.eq_ignore_ascii_case("true"));
+            // Our own exports replace a file as a whole, when the new one is complete.
+            let kind = copy.file_type.get_ext();
+            let whole = all_exports().iter().any(|export| export.name().eq_ignore_ascii_case(&kind));
+            let allowed = self.force || whole || given.iter().any(|v| v.eq_ignore_ascii_case("true"));
             if refusal.is_none() {
                 let hint = "give --force, or OPTIONS (overwrite 'true') behind the COPY";
                 refusal = self.target(&copy.output_url, allowed, hint).err();

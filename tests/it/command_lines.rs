@@ -135,6 +135,16 @@ const LINES: &[Line] = &[
     (&["-o", "{run}/actor_update", "-c", "select 1"], 2, "", "exists already"),
     (&["-c", "copy (select 1) to '{tmp}/x.csv'; copy (select 2) to '{tmp}/x.csv'"], 1, "", "exists already"),
     (
+        &[
+            "-q",
+            "-c",
+            "copy (select 1 a) to '{tmp}/x.db' stored as sqlite; copy (select 2 a) to '{tmp}/x.db' stored as sqlite",
+        ],
+        0,
+        "",
+        "",
+    ),
+    (
         &["--force", "-c", "copy (select 1) to '{tmp}/x.csv'; copy (select 2) to '{tmp}/x.csv'"],
         0,
         "",
