@@ -68,9 +68,10 @@ pub(super) fn ranks_of(step: &Path, findings: &mut Vec<Finding>) -> Vec<RankDir>
         let mut found = numbered(step, prefix, findings);
         found.retain(|(_, path)| {
             let data = path.join(DUMP).is_file();
-            if !data && fs::symlink_metadata(path.join(DUMP)).is_ok() {
+            let file = path.join(DUMP);
+            if !data && !file.is_dir() && fs::symlink_metadata(&file).is_ok() {
                 let message = "not a regular file, or a link that leads nowhere";
-                findings.push(Finding::problem(Kind::Unreadable, path.join(DUMP), message));
+                findings.push(Finding::problem(Kind::Unreadable, file, message));
             } else if !data && path.is_dir() {
                 let message = format!("there is no {DUMP} in it; it is left out, as the reference does");
                 findings.push(Finding::note(Kind::Missing, path, message));
