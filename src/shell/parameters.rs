@@ -48,22 +48,21 @@ impl Parameters {
     /// Puts values in the place of `$name`.
     ///
     /// # Errors
-    /// When there are parameters and one that is used is not among them.
+    /// When one that is used has no value, unless it is a parameter of a PREPARE.
     pub(crate) fn fill(&self, tokens: &mut [TokenWithSpan]) -> Result<()> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
+        // PREPARE has parameters of its own, which EXECUTE gives values to.
+        let first = tokens
+            .iter()
+            .find_map(|t| if let Token::Word(word) = &t.token { Some(word.keyword) } else { None });
+        let prepares = first == Some(Keyword::PREPARE);
         for token in tokens {
             let Token::Placeholder(placeholder) = &token.token else { continue };
             let name = placeholder.trim_start_matches('$');
-            if name.bytes().all(|b| b.is_ascii_digit() || b == b'?') {
-                // Of a prepared statement: EXECUTE gives its value.
-                continue;
-            }
             let Some((_, value)) = self.0.iter().find(|(known, _)| known == name) else {
-                let known: Vec<&str> = self.0.iter().map(|(known, _)| known.as_str()).collect();
-                let message =
-                    format!("{placeholder} has no value; --param gives values for: {}", known.join(", "));
+                if prepares {
+                    continue;
+                }
+                let message = format!("{placeholder} has no value; give it with --param {name}=VALUE");
                 return Err(DataFusionError::Plan(message));
             };
             token.token = literal(value);
