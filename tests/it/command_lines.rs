@@ -125,12 +125,7 @@ const LINES: &[Line] = &[
     (&["-c", ".open {run}\nselect count(*) n from memory"], 0, "n\n324\n", "memory_events: 2 ranks"),
     (&["-c", ".diagnostics"], 1, "", "no data is open"),
     (&["--param", "p={run}", "-c", "select count(*) n from memory_events($p)"], 0, "n\n324\n", ""),
-    (
-        &["-c", "copy (select 1) to $target"],
-        1,
-        "",
-        "$target has no value; give it with --param target=VALUE",
-    ),
+    (&["-c", "copy (select 1) to $target"], 1, "", "$target has no value; give it with --param target=VALUE"),
     (&["-c", "prepare p as select $1 + 1 as a; execute p(2)"], 0, "a\n3\n", ""),
     (&["--param", "p", "-c", "select 1"], 2, "", "expected name=value"),
     (&["--on-error", "maybe", "-c", "select 1"], 2, "", "invalid value 'maybe'"),
