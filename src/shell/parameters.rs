@@ -48,18 +48,15 @@ impl Parameters {
     /// Puts values in the place of `$name`.
     ///
     /// # Errors
-    /// When one that is used has no value, unless it is a parameter of a PREPARE.
+    /// When one that is used has no value, unless the statement may have parameters of its own.
     pub(crate) fn fill(&self, tokens: &mut [TokenWithSpan]) -> Result<()> {
-        // PREPARE has parameters of its own, which EXECUTE gives values to.
-        let first = tokens
-            .iter()
-            .find_map(|t| if let Token::Word(word) = &t.token { Some(word.keyword) } else { None });
-        let prepares = first == Some(Keyword::PREPARE);
+        let prepares = starts_with(tokens, Keyword::PREPARE);
         for token in tokens {
             let Token::Placeholder(placeholder) = &token.token else { continue };
             let name = placeholder.trim_start_matches('$');
             let Some((_, value)) = self.0.iter().find(|(known, _)| known == name) else {
-                if prepares {
+                // Numbered ones are those of a PREPARE or a CREATE FUNCTION, and the engine says if not.
+                if prepares || name.bytes().all(|b| b.is_ascii_digit()) {
                     continue;
                 }
                 let message = format!("{placeholder} has no value; give it with --param {name}=VALUE");
@@ -69,6 +66,15 @@ impl Parameters {
         }
         Ok(())
     }
+}
+
+/// Whether the first word of a statement is this one.
+fn starts_with(tokens: &[TokenWithSpan], keyword: Keyword) -> bool {
+    let mut words = tokens.iter().filter_map(|t| match &t.token {
+        Token::Word(word) => Some(word.keyword),
+        _ => None,
+    });
+    words.next() == Some(keyword)
 }
 
 /// A number, true, false or NULL as such, everything else as text; text in single quotes without them.

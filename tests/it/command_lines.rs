@@ -127,6 +127,8 @@ const LINES: &[Line] = &[
     (&["--param", "p={run}", "-c", "select count(*) n from memory_events($p)"], 0, "n\n324\n", ""),
     (&["-c", "copy (select 1) to $target"], 1, "", "$target has no value; give it with --param target=VALUE"),
     (&["-c", "prepare p as select $1 + 1 as a; execute p(2)"], 0, "a\n3\n", ""),
+    (&["-c", "select $1"], 1, "", "Placeholder '$1' was not provided a value"),
+    (&["-c", "create function f(int) returns int return $1 + 1"], 1, "", "Function factory"),
     (&["--param", "p", "-c", "select 1"], 2, "", "expected name=value"),
     (&["--on-error", "maybe", "-c", "select 1"], 2, "", "invalid value 'maybe'"),
     // Files.
