@@ -1,0 +1,5 @@
+//! The promises that nothing breaks: faults, limits, scale. A binary of its own, because these tests
+//! look at the whole process (threads, open files, memory), which others would disturb.
+
+// In a test a panic is the failure; clippy only knows that of functions marked #[test].
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
