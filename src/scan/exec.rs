@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
 };
 
-use crate::source::{DataError, Finding, Format, Unit};
+use crate::source::{Condition, DataError, Finding, Format, Unit};
 
 use super::host::HostMaker;
 use super::stream::run_units;
@@ -43,6 +43,8 @@ pub struct ScanSpec {
     pub(super) projection: Vec<usize>,
     /// The projected schema.
     pub(super) schema: SchemaRef,
+    /// What must hold for a row, decided by the readers.
+    pub(super) conditions: Vec<Condition>,
     /// At most so many rows are needed from each partition.
     pub(super) limit: Option<usize>,
     /// What happens to problems.
@@ -78,6 +80,7 @@ impl ScanSpec {
             runs: Arc::new(runs),
             units_found,
             layout_findings: Arc::new(layout_findings),
+            conditions: vec![],
             limit: None,
             on_error: OnError::Strict,
             survey: Arc::default(),
@@ -94,6 +97,12 @@ impl ScanSpec {
             self.projection.clone_from(projection);
         }
         Ok(self)
+    }
+
+    /// Only rows for which all of these hold, see [`Format::condition_columns`].
+    pub fn with_conditions(mut self, conditions: Vec<Condition>) -> Self {
+        self.conditions = conditions;
+        self
     }
 
     /// At most so many rows are needed.
@@ -182,6 +191,13 @@ impl DisplayAs for UnitScanExec {
                 let names: Vec<&str> = self.spec.schema.fields().iter().map(|f| f.name().as_str()).collect();
                 write!(f, "UnitScanExec: source={source}, units={units}/{}", self.spec.units_found)?;
                 write!(f, ", partitions={}, projection=[{}]", self.spec.runs.len().max(1), names.join(", "))?;
+                if !self.spec.conditions.is_empty() {
+                    let schema = self.spec.format.schema();
+                    let name = |at: usize| schema.fields().get(at).map_or("", |f| f.name().as_str());
+                    let all: Vec<String> =
+                        self.spec.conditions.iter().map(|c| c.describe(name(c.column)).to_string()).collect();
+                    write!(f, ", conditions=[{}]", all.join(", "))?;
+                }
                 if let Some(limit) = self.spec.limit {
                     write!(f, ", fetch={limit}")?;
                 }

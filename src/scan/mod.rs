@@ -6,6 +6,7 @@
 
 mod ahead;
 mod collector;
+mod conditions;
 mod diagnostics;
 mod exec;
 mod host;
@@ -17,6 +18,7 @@ mod run;
 mod stream;
 mod survey;
 
+pub use conditions::row_conditions;
 pub use diagnostics::{Diagnostics, diagnostics_schema};
 pub use exec::{ScanSpec, UnitScanExec};
 pub use host::PROBLEMS_LEFT_OUT;

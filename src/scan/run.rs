@@ -24,6 +24,7 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn new(spec: ScanSpec, partition: usize, batch_rows: usize) -> Self {
         let mut request = ReadRequest::new(spec.projection.clone());
+        request.conditions.clone_from(&spec.conditions);
         request.batch_rows = batch_rows.max(1);
         request.threads = spec.threads_per_unit;
         Self { spec, partition, request }

@@ -8,7 +8,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 
-use super::{DataError, Finding, KeyColumn, Layout, Root, Unit};
+use super::{Condition, DataError, Finding, KeyColumn, Layout, Root, Unit};
 
 /// A diagnostic format that is read as one table.
 ///
@@ -24,6 +24,12 @@ pub trait Format: Any + fmt::Debug + Send + Sync {
     ///
     /// `source_path` is known for every unit and is not listed here.
     fn key_columns(&self) -> &'static [KeyColumn];
+
+    /// The columns, by index, whose conditions ([`ReadRequest::conditions`]) the readers decide: they
+    /// leave out every row for which one does not hold. None, unless a format says otherwise.
+    fn condition_columns(&self) -> &'static [usize] {
+        &[]
+    }
 
     /// Lists the units below the roots without opening their data files.
     ///
@@ -64,6 +70,9 @@ pub trait UnitReader: Send {
 pub struct ReadRequest {
     /// Indices into [`Format::schema`], in output order. May be empty: only the number of rows counts.
     pub projection: Vec<usize>,
+    /// What must hold for a row, all of it. Only on columns of [`Format::condition_columns`], which need
+    /// not be projected.
+    pub conditions: Vec<Condition>,
     /// The largest number of rows in a batch; at least 1.
     pub batch_rows: usize,
     /// Stop after this many rows.
@@ -73,9 +82,9 @@ pub struct ReadRequest {
 }
 
 impl ReadRequest {
-    /// A request for these columns, with one thread, batches of 8192 rows and no limit.
+    /// A request for these columns of all rows, with one thread, batches of 8192 rows and no limit.
     pub fn new(projection: Vec<usize>) -> Self {
-        Self { projection, batch_rows: 8192, limit: None, threads: 1 }
+        Self { projection, conditions: vec![], batch_rows: 8192, limit: None, threads: 1 }
     }
 
     /// Whether this column of the format's schema is asked for.

@@ -7,12 +7,14 @@
 //!
 //! Nothing here knows DataFusion, so formats can be read, tested and fuzzed without it.
 
+mod condition;
 mod file;
 mod finding;
 mod format;
 mod roots;
 mod unit;
 
+pub use condition::{Condition, Test};
 pub use file::{InputFile, list_directory};
 pub use finding::{DataError, Degree, Finding, FindingLog, Kind, Place};
 pub use format::{Counter, Format, Host, ReadError, ReadRequest, UnitReader};

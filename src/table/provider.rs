@@ -9,7 +9,9 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::scan::{OnError, ScanSpec, UnitScanExec, is_unit_filter, partition_units, prune_units};
+use crate::scan::{
+    OnError, ScanSpec, UnitScanExec, is_unit_filter, partition_units, prune_units, row_conditions,
+};
 use crate::source::{DataError, Format, Layout, expand_roots};
 
 /// A path read as one format. The path is looked at anew for every query.
@@ -57,7 +59,7 @@ impl TableProvider for UnitTable {
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let keys = self.format.key_columns();
         let decide = |filter: &&Expr| {
-            if is_unit_filter(filter, keys) {
+            if is_unit_filter(filter, keys) || row_conditions(filter, self.format.as_ref()).is_some() {
                 TableProviderFilterPushDown::Exact
             } else {
                 TableProviderFilterPushDown::Unsupported
@@ -75,11 +77,16 @@ impl TableProvider for UnitTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let layout = self.discover().await?;
         let found = layout.units.len();
-        let units = prune_units(session, filters, self.format.key_columns(), layout.units)?;
+        let keys = self.format.key_columns();
+        let (of_units, of_rows): (Vec<Expr>, Vec<Expr>) =
+            filters.iter().cloned().partition(|filter| is_unit_filter(filter, keys));
+        let units = prune_units(session, &of_units, keys, layout.units)?;
+        let conditions = of_rows.iter().filter_map(|f| row_conditions(f, self.format.as_ref())).flatten();
         let target = session.config().target_partitions();
         let runs = partition_units(units, target);
         let spec = ScanSpec::new(Arc::clone(&self.format), runs, found, layout.findings, target)
             .with_projection(projection)?
+            .with_conditions(conditions.collect())
             .with_limit(limit)
             .with_on_error(self.on_error);
         Ok(Arc::new(UnitScanExec::new(spec)))

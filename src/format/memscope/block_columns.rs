@@ -5,13 +5,30 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::SchemaRef;
 
-use crate::source::ReadError;
+use crate::source::{Condition, ReadError};
 use crate::text::interner::{Interner, stable_id};
 
 use super::block::{BlockRow, NONE};
 use super::columns::{UnitColumns, batch_of, some_numbered};
 use super::event_columns::role;
 use super::schema::Block;
+
+/// The columns on which blocks are left out before their texts are made.
+pub(super) const CONDITION_COLUMNS: [usize; 13] = [
+    Block::Pid as usize,
+    Block::AllocationId as usize,
+    Block::Device as usize,
+    Block::DeviceId as usize,
+    Block::Pool as usize,
+    Block::Ptr as usize,
+    Block::Size as usize,
+    Block::MallocId as usize,
+    Block::MallocTs as usize,
+    Block::FreeId as usize,
+    Block::FreeTs as usize,
+    Block::FreedBy as usize,
+    Block::Tid as usize,
+];
 
 /// Builds batches of blocks.
 #[derive(Debug)]
@@ -20,6 +37,8 @@ pub(super) struct BlockColumns {
     pub(super) schema: SchemaRef,
     /// Indices of the columns.
     pub(super) projection: Vec<usize>,
+    /// What must hold for a block.
+    pub(super) conditions: Vec<Condition>,
     /// What is the same in all rows.
     pub(super) unit: UnitColumns,
     /// What the files are called.
@@ -32,6 +51,13 @@ impl BlockColumns {
         let wanted = self.projection.iter().filter_map(|at| Block::ALL.get(*at));
         let columns = wanted.map(|c| self.column(*c, blocks, texts)).collect::<Result<Vec<_>, _>>()?;
         batch_of(&self.schema, columns, blocks.len())
+    }
+
+    /// Leaves out the blocks for which a condition does not hold.
+    pub(super) fn keep_wanted(&self, blocks: &mut Vec<BlockRow>, texts: &Interner) {
+        if !self.conditions.is_empty() {
+            blocks.retain(|block| self.conditions.iter().all(|c| holds(c, block, texts)));
+        }
     }
 
     fn column(&self, column: Block, blocks: &[BlockRow], texts: &Interner) -> Result<ArrayRef, ReadError> {
@@ -93,5 +119,27 @@ impl BlockColumns {
             }
             Block::SourcePath => self.unit.source_path(blocks.len())?,
         })
+    }
+}
+
+/// Whether a condition holds for a block; for columns that none can be set on, it does.
+fn holds(condition: &Condition, block: &BlockRow, texts: &Interner) -> bool {
+    let number = |n: i64| condition.holds_for_number((n != NONE).then_some(n));
+    let text = |n: u32| condition.holds_for_text(texts.get(n).map(str::as_bytes));
+    match Block::ALL.get(condition.column) {
+        Some(Block::Pid) => number(block.pid),
+        Some(Block::AllocationId) => number(block.allocation),
+        Some(Block::Device) => text(block.device),
+        Some(Block::DeviceId) => number(block.device_id),
+        Some(Block::Pool) => text(block.pool),
+        Some(Block::Ptr) => number(block.ptr),
+        Some(Block::Size) => number(block.size),
+        Some(Block::MallocId) => number(block.malloc.id),
+        Some(Block::MallocTs) => number(block.malloc.ts),
+        Some(Block::FreeId) => number(block.free.id),
+        Some(Block::FreeTs) => number(block.free.ts),
+        Some(Block::FreedBy) => condition.holds_for_text(Some(block.freed_by().as_bytes())),
+        Some(Block::Tid) => number(block.tid),
+        _ => true,
     }
 }

@@ -15,7 +15,7 @@ use crate::text::interner::Interner;
 
 use super::block::BlockRow;
 use super::block_collect::{BlockCollect, BlockPart};
-use super::block_columns::BlockColumns;
+use super::block_columns::{BlockColumns, CONDITION_COLUMNS};
 use super::columns::{NO_TEXT, UnitColumns};
 use super::events::take_ready;
 use super::layout;
@@ -42,6 +42,10 @@ impl Format for MemscopeBlocks {
 
     fn key_columns(&self) -> &'static [KeyColumn] {
         &KEY_COLUMNS
+    }
+
+    fn condition_columns(&self) -> &'static [usize] {
+        &CONDITION_COLUMNS
     }
 
     fn discover(&self, roots: &[Root]) -> Result<Layout, DataError> {
@@ -92,15 +96,17 @@ impl BlockReader {
         rows: UnitRows,
         host: Arc<dyn Host>,
     ) -> Result<Self, ReadError> {
+        let conditions: Vec<usize> = request.conditions.iter().map(|c| c.column).collect();
         let columns = BlockColumns {
             schema: Arc::new(Block::schema().project(&request.projection)?),
             projection: request.projection.clone(),
+            conditions: request.conditions.clone(),
             unit: UnitColumns::new(unit),
             names: layout::file_names(unit),
         };
         Ok(Self {
             rows,
-            collect: BlockCollect::new(Wanted::new(&request.projection)),
+            collect: BlockCollect::new(Wanted::new(&[request.projection.as_slice(), &conditions].concat())),
             columns,
             paths: unit.files.iter().map(|f| f.path.clone()).collect(),
             threads: if request.limit.is_some() { 1 } else { request.threads },
@@ -194,6 +200,7 @@ impl BlockReader {
     }
 
     fn hand_out(&mut self, least: usize) -> Result<(), ReadError> {
+        self.columns.keep_wanted(&mut self.complete, &self.texts);
         while self.complete.len() >= least.max(1) {
             let rest = self.complete.split_off(self.most.min(self.complete.len()));
             let batch = self.columns.batch(&self.complete, &self.texts)?;

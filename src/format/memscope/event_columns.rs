@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use datafusion::arrow::array::ArrayRef;
 
-use crate::source::ReadError;
+use crate::source::{Condition, ReadError, ReadRequest};
 
 use super::attributes::{Attributes, Key, Keys};
 use super::columns::{Column, TextColumn};
@@ -19,10 +19,23 @@ use super::schema::{Event, Wanted};
 /// A block of a process: process id and number of the block.
 pub(super) type BlockKey = (Option<i64>, i64);
 
+/// The columns on which records are left out before anything is made of them.
+pub(super) const CONDITION_COLUMNS: [usize; 8] = [
+    Event::Id as usize,
+    Event::Event as usize,
+    Event::EventType as usize,
+    Event::TsNs as usize,
+    Event::Pid as usize,
+    Event::Tid as usize,
+    Event::Device as usize,
+    Event::DeviceId as usize,
+];
+
 /// Makes columns of records. Columns that nobody wants are not made.
 #[derive(Debug)]
 pub(super) struct EventCollect {
     projection: Vec<usize>,
+    conditions: Vec<Condition>,
     wanted: Wanted,
     keys: Keys,
     /// Whether events without a device are to be noted.
@@ -30,14 +43,21 @@ pub(super) struct EventCollect {
 }
 
 impl EventCollect {
-    /// For these columns. `several_files` when the unit has more than one.
-    pub(super) fn new(projection: &[usize], several_files: bool) -> Self {
+    /// For this request. `several_files` when the unit has more than one.
+    pub(super) fn new(request: &ReadRequest, several_files: bool) -> Self {
+        let projection = &request.projection;
         let wanted = Wanted::new(projection);
         let keys = Event::ALL
             .iter()
             .filter(|c| wanted.has(c.index()))
             .fold(Keys::default(), |k, c| k.and(keys_of(*c)));
-        Self { projection: projection.to_vec(), wanted, keys, device_less: several_files }
+        Self {
+            projection: projection.clone(),
+            conditions: request.conditions.clone(),
+            wanted,
+            keys,
+            device_less: several_files,
+        }
     }
 }
 
@@ -96,8 +116,8 @@ pub(super) struct EventPart {
     /// Workspace blocks that were allocated and not yet freed.
     workspaces: HashSet<BlockKey>,
     /// FREE rows whose MALLOC may be in an earlier piece.
-    open_frees: Vec<(usize, BlockKey)>,
-    device_less: Vec<(usize, BlockKey)>,
+    open_frees: Vec<(Option<usize>, BlockKey)>,
+    device_less: Vec<(Option<usize>, BlockKey)>,
     not_numbers: u64,
 }
 
@@ -112,10 +132,11 @@ pub(super) struct EventPiece {
     pub(super) pool: Option<TextColumn>,
     /// Workspace blocks that were allocated and not freed in this piece.
     pub(super) workspaces: HashSet<BlockKey>,
-    /// FREE rows printed as PTA whose MALLOC is not in this piece as one of a workspace.
-    pub(super) open_frees: Vec<(usize, BlockKey)>,
-    /// Rows without a device: process id and id.
-    pub(super) device_less: Vec<(usize, BlockKey)>,
+    /// Each FREE printed as PTA whose MALLOC is not in this piece as one of a workspace, with its row;
+    /// without one when it is left out.
+    pub(super) open_frees: Vec<(Option<usize>, BlockKey)>,
+    /// Each event without a device, by process id and id, with its row; without one when it is left out.
+    pub(super) device_less: Vec<(Option<usize>, BlockKey)>,
 }
 
 /// The name of the pool of workspaces.
@@ -151,12 +172,25 @@ impl Collect for EventCollect {
 
     #[inline]
     fn record(&self, part: &mut EventPart, record: &Record<'_>, row: u64) {
+        let kept = self.conditions.iter().all(|c| holds(c, record));
+        // What is left out still tells others apart: its copies, and blocks that end later.
+        let place = kept.then_some(part.rows);
         if self.device_less && record.device_name().is_none() {
-            part.device_less.push((part.rows, (record.pid, record.id)));
+            part.device_less.push((place, (record.pid, record.id)));
+        }
+        if !kept {
+            if part.pool.is_some() && record.event_type == b"PTA" {
+                let attributes = Attributes::parse(record.attributes, keys_of(Event::Pool));
+                part.pool_of(record, &attributes, None);
+            }
+            return;
         }
         if part.pool.is_some() || !part.columns.is_empty() {
             let attributes = Attributes::parse(record.attributes, self.keys);
-            part.pool(record, &attributes);
+            if part.pool.is_some() {
+                let name = part.pool_of(record, &attributes, place);
+                part.pool.iter_mut().for_each(|pool| pool.push(name));
+            }
             let mut values = Values { record, attributes: &attributes, not_numbers: 0 };
             for (column, builder) in &mut part.columns {
                 values.push(*column, builder, row);
@@ -192,10 +226,15 @@ impl EventCollect {
 }
 
 impl EventPart {
-    fn pool(&mut self, record: &Record<'_>, attributes: &Attributes<'_>) {
-        let Some(pool) = &mut self.pool else { return };
+    /// The pool of an event, as far as this piece tells; `place` is its row, unless it is left out.
+    fn pool_of<'a>(
+        &mut self,
+        record: &Record<'a>,
+        attributes: &Attributes<'a>,
+        place: Option<usize>,
+    ) -> Option<&'a [u8]> {
         let key = || Some((record.pid, attributes.get(Key::AllocationId).and_then(number::integer)?));
-        let name = match record.event {
+        match record.event {
             b"MALLOC" => {
                 let workspace = is_workspace(record, attributes);
                 if workspace {
@@ -208,7 +247,7 @@ impl EventPart {
                     && key().is_some_and(|key| {
                         let here = self.workspaces.remove(&key);
                         if !here {
-                            self.open_frees.push((self.rows, key));
+                            self.open_frees.push((place, key));
                         }
                         here
                     });
@@ -216,8 +255,23 @@ impl EventPart {
             }
             b"ACCESS" => attributes.text(Key::Type),
             _ => None,
-        };
-        pool.push(name);
+        }
+    }
+}
+
+/// Whether a condition holds for a record; for columns that none can be set on, it does.
+#[inline]
+fn holds(condition: &Condition, record: &Record<'_>) -> bool {
+    match Event::ALL.get(condition.column) {
+        Some(Event::Id) => condition.holds_for_number(Some(record.id)),
+        Some(Event::Event) => condition.holds_for_text(Some(record.event)),
+        Some(Event::EventType) => condition.holds_for_text(Some(record.event_type)),
+        Some(Event::TsNs) => condition.holds_for_number(Some(record.time_ns())),
+        Some(Event::Pid) => condition.holds_for_number(record.pid),
+        Some(Event::Tid) => condition.holds_for_number(record.tid),
+        Some(Event::Device) => condition.holds_for_text(record.device_name()),
+        Some(Event::DeviceId) => condition.holds_for_number(device_id(record)),
+        _ => true,
     }
 }
 

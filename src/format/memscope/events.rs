@@ -13,7 +13,7 @@ use crate::source::{
 };
 
 use super::columns::{UnitColumns, batch_of, repeated};
-use super::event_columns::{BlockKey, EventCollect, EventPiece, WORKSPACE};
+use super::event_columns::{BlockKey, CONDITION_COLUMNS, EventCollect, EventPiece, WORKSPACE};
 use super::faults::Varieties;
 use super::layout;
 use super::rows::{Piece, UnitRows};
@@ -38,6 +38,10 @@ impl Format for MemscopeEvents {
 
     fn key_columns(&self) -> &'static [KeyColumn] {
         &KEY_COLUMNS
+    }
+
+    fn condition_columns(&self) -> &'static [usize] {
+        &CONDITION_COLUMNS
     }
 
     fn discover(&self, roots: &[Root]) -> Result<Layout, DataError> {
@@ -112,7 +116,7 @@ impl EventReader {
         let names = layout::file_names(unit);
         Ok(Self {
             rows,
-            collect: EventCollect::new(&request.projection, names.len() > 1),
+            collect: EventCollect::new(request, names.len() > 1),
             columns: UnitColumns::new(unit),
             names,
             paths: unit.files.iter().map(|f| f.path.clone()).collect(),
@@ -135,7 +139,7 @@ impl EventReader {
             Some(mut pool) => {
                 for (row, key) in open_frees {
                     if !self.workspaces.is_empty() && self.workspaces.remove(&key) {
-                        pool.set(row, WORKSPACE);
+                        row.into_iter().for_each(|row| pool.set(row, WORKSPACE));
                     }
                 }
                 self.workspaces.extend(workspaces);
@@ -161,7 +165,7 @@ impl EventReader {
         }
         let repeated: Vec<usize> = device_less
             .into_iter()
-            .filter_map(|(row, key)| self.repeats.is_repeated(file, key).then_some(row))
+            .filter_map(|(row, key)| if self.repeats.is_repeated(file, key) { row } else { None })
             .collect();
         let batch = batch_of(&self.schema, columns, rows)?;
         if repeated.is_empty() {

@@ -1,11 +1,14 @@
 //! The tables over whole files: handed cases, hostile variants of them, and rules that hold for both.
 
+mod conditions;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use datafusion::arrow::array::{Array, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch};
+use datafusion::arrow::datatypes::DataType;
 use tempfile::TempDir;
 
 use crate::source::{
