@@ -10,7 +10,6 @@ use rl_insight_sql::table::all_table_functions;
 use super::amount::size;
 use super::failure::Failure;
 use super::places;
-use super::run::survey;
 use super::run_dir;
 
 /// Prints the block on stdout.
@@ -53,7 +52,7 @@ pub(crate) async fn run(paths: Vec<String>) -> Result<(), Failure> {
     line("table functions", tables.join(", "));
     line("questions", library::functions()?.len().to_string());
     if !paths.is_empty() {
-        let overview = survey(&paths).await?;
+        let overview = run_dir::survey(&paths).await?;
         for (index, found) in run_dir::lines(&overview, &paths).into_iter().enumerate() {
             line(if index == 0 { "data" } else { "" }, found);
         }

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | [`flags`], [`invocation`] | the command line: as clap sees it, then checked and with scripts read |
 //! | [`script`], [`parameters`] | SQL text, its statements, and the values it is given |
-//! | [`run`], [`workers`] | statements to results, and the threads of the queries |
+//! | [`run`], [`statement`], [`workers`], [`engine`] | scripts to results: waiting, one statement, its threads, its limits |
 //! | [`guard`], [`confine`] | what statements may do, and to which files |
-//! | [`output`], [`pager`] | results to bytes in their destination |
+//! | [`output`], [`footer`], [`pager`] | results to bytes in their destination |
 //! | [`voice`], [`watch`] | what is said besides, and progress |
 //! | [`prompt`], [`commands`], [`complete`] | what happens on a terminal |
 //! | [`listing`], [`run_dir`], [`doctor`] | what there is: functions, columns, data, limits |
@@ -21,9 +21,11 @@ mod commands;
 mod complete;
 mod confine;
 mod doctor;
+mod engine;
 mod explain;
 mod failure;
 mod flags;
+mod footer;
 mod guard;
 mod invocation;
 mod listing;
@@ -36,6 +38,7 @@ mod run;
 mod run_dir;
 mod screen;
 mod script;
+mod statement;
 mod voice;
 mod watch;
 mod workers;

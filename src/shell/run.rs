@@ -4,47 +4,29 @@
 //! so a query that keeps all workers busy can still be cancelled.
 
 use std::io::{self, IsTerminal};
-use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use datafusion::arrow::array::{AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{SchemaRef, UInt64Type};
-use datafusion::config::SqlParserOptions;
-use datafusion::error::Result;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::disk_manager::DiskManagerBuilder;
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::SessionContext;
-use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{ShowStatementFilter, Statement as SqlStatement};
-use futures::StreamExt;
-use rl_insight_sql::overview::Overview;
-use rl_insight_sql::scan::PROBLEMS_LEFT_OUT;
-use rl_insight_sql::session;
-use rl_insight_sql::sink::REMARKS;
 use tokio::signal::ctrl_c;
 
 use super::agent::Answer;
-use super::amount::counted;
 use super::commands::{self, Step};
-use super::explain::explained;
+use super::engine;
 use super::failure::{Failure, join_text};
 use super::guard::Guard;
-use super::invocation::{Engine, Invocation};
-use super::listing;
-use super::output::{Destination, Format, Look, Output, StagedResults, Written};
+use super::invocation::Invocation;
+use super::output::{Destination, Look, StagedResults};
 use super::parameters::Parameters;
 use super::run_dir;
 use super::screen;
 use super::script::{Piece, Script};
+use super::statement::Session;
 use super::voice::Voice;
-use super::watch::{TICK, Watch, summed};
+use super::watch::{TICK, Watch};
 use super::workers::Workers;
 
 /// Runs scripts, one at a time, in one session.
@@ -64,34 +46,6 @@ pub(crate) struct Runner {
     /// The last script that was SQL.
     pub(crate) last: Option<Script>,
     first_failure: Option<u8>,
-}
-
-/// The part of a [`Runner`] that goes to the worker threads. Clones share the tables and settings.
-#[derive(Clone)]
-struct Session {
-    context: SessionContext,
-    look: Look,
-    voice: Voice,
-    guard: Guard,
-    destination: Destination,
-    answer: Option<Answer>,
-    watch: Watch,
-    parameters: Arc<Parameters>,
-    /// Problems that results leave out, so far.
-    left_out: Arc<AtomicU64>,
-    /// Set when nobody waits for the statement that is running any more.
-    stopped: Arc<AtomicBool>,
-}
-
-/// A session context as the command line wants it.
-///
-/// # Errors
-/// When it cannot be set up.
-pub(crate) fn context(engine: &Engine) -> Result<SessionContext> {
-    let mut config = session::config().with_target_partitions(engine.threads.get());
-    // For the caret in error messages.
-    config.options_mut().sql_parser.collect_spans = true;
-    session::context_with(config, runtime(engine)?)
 }
 
 impl Runner {
@@ -117,7 +71,7 @@ impl Runner {
                 Destination::File(StagedResults::create(path)?)
             }
         };
-        let context = context(engine)?;
+        let context = engine::context(engine)?;
         if let Some(root) = &invocation.root {
             root.confine(&context);
         }
@@ -157,7 +111,7 @@ impl Runner {
             return Ok(());
         }
         paths.iter().try_for_each(|path| self.session.guard.inside(path))?;
-        let overview = survey(paths).await?;
+        let overview = run_dir::survey(paths).await?;
         overview.register(&self.session.context, self.on_error).await?;
         if let [path] = paths {
             let mut parameters = Parameters::clone(&self.session.parameters);
@@ -413,203 +367,6 @@ impl Runner {
     }
 }
 
-/// Lists what is below paths, on a thread where blocking is allowed.
-///
-/// # Errors
-/// [`Failure::Usage`] when a path does not exist.
-pub(crate) async fn survey(paths: &[String]) -> Result<Overview, Failure> {
-    let owned = paths.to_vec();
-    let listed = tokio::select! {
-        listed = tokio::task::spawn_blocking(move || Overview::of(&owned)) => listed,
-        Ok(()) = ctrl_c() => return Err(Failure::Interrupted),
-    };
-    let listed = listed.map_err(|e| Failure::Query(join_text(&e)))?;
-    listed.map_err(|e| Failure::Usage(e.to_string()))
-}
-
-impl Session {
-    fn parser_options(&self) -> SqlParserOptions {
-        self.context.copied_config().options().sql_parser.clone()
-    }
-
-    /// Runs one statement. Gives back what is to go through the pager.
-    async fn piece(&self, piece: Piece, text: &str) -> Result<Option<Vec<u8>>, Failure> {
-        let line = piece.line;
-        let explained = |e| explained(e, text, line, &self.context);
-        // Not earlier: a statement before it may have changed the options.
-        let statement = piece.parse(&self.parser_options(), &self.parameters).map_err(explained)?;
-        if let Some(batch) = self.listed(&statement).await.map_err(explained)? {
-            return self.print(&batch);
-        }
-        let logical = self.context.state().statement_to_plan(statement).await.map_err(explained)?;
-        let logical = self.guard.pass(logical)?;
-        let writes = matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
-        let frame = self.context.execute_logical_plan(logical).await.map_err(explained)?;
-        let task = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(explained)?;
-        self.watch.plan(&plan);
-        let stream = execute_stream(Arc::clone(&plan), task)?;
-        let held = if writes {
-            self.written(&plan, stream).await?;
-            None
-        } else {
-            self.result(stream).await?
-        };
-        self.tell_left_out(&plan);
-        Ok(held)
-    }
-
-    /// Rows of statements that the engine answers without our comments, or not at all.
-    async fn listed(&self, statement: &Statement) -> Result<Option<RecordBatch>> {
-        let Statement::Statement(statement) = statement else { return Ok(None) };
-        match statement.as_ref() {
-            SqlStatement::ShowFunctions { filter, .. } => {
-                let pattern = match filter {
-                    None => None,
-                    Some(ShowStatementFilter::Like(p) | ShowStatementFilter::ILike(p)) => Some(p.as_str()),
-                    Some(_) => return Ok(None),
-                };
-                listing::function_rows(&self.context, pattern).map(Some)
-            }
-            SqlStatement::ExplainTable { table_name, .. } => {
-                listing::columns(&self.context, table_name.to_string().as_str()).await
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn print(&self, batch: &RecordBatch) -> Result<Option<Vec<u8>>, Failure> {
-        if let Some(answer) = &self.answer {
-            answer.begin(&batch.schema()).batch(batch)?;
-            return Ok(None);
-        }
-        let mut output = self.output(&batch.schema())?;
-        output.batch(batch)?;
-        Ok(self.tell_rows(output.finish()?))
-    }
-
-    fn output(&self, schema: &SchemaRef) -> Result<Output, Failure> {
-        let (stopped, watch) = (Arc::clone(&self.stopped), self.watch.clone());
-        Output::new(&self.look, schema, self.destination.clone(), stopped, watch)
-    }
-
-    /// A statement with a result.
-    async fn result(&self, mut stream: SendableRecordBatchStream) -> Result<Option<Vec<u8>>, Failure> {
-        let schema = stream.schema();
-        if schema.fields().is_empty() {
-            // SET and everything that defines something: no columns, nothing to print.
-            while let Some(batch) = stream.next().await {
-                batch?;
-            }
-            return Ok(None);
-        }
-        if let Some(answer) = &self.answer {
-            let mut rows = answer.begin(&schema);
-            while let Some(batch) = stream.next().await {
-                if !rows.batch(&batch?)? {
-                    break;
-                }
-            }
-            return Ok(None);
-        }
-        let mut output = self.output(&schema)?;
-        while let Some(batch) = stream.next().await {
-            let printed = batch.map_err(Failure::from).and_then(|b| output.batch(&b));
-            if let Err(failure) = printed {
-                output.break_off();
-                return Err(failure);
-            }
-        }
-        Ok(self.tell_rows(output.finish()?))
-    }
-
-    /// COPY and INSERT: how many rows they wrote is a remark, not a result.
-    async fn written(&self, plan: &Plan, mut stream: SendableRecordBatchStream) -> Result<(), Failure> {
-        let mut rows = 0;
-        while let Some(batch) = stream.next().await {
-            rows += written_rows(&batch?);
-        }
-        self.voice.remark(format_args!("{} written", counted(rows, "row")));
-        // That values were changed is said even when remarks are not wanted.
-        for (metric, text) in REMARKS {
-            if let Some(count) = NonZeroU64::new(summed(plan, metric)) {
-                self.voice.tell(format_args!("note: {count} {text}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// The line below a table. That rows are missing is said even when remarks are not wanted.
-    fn tell_rows(&self, written: Written) -> Option<Vec<u8>> {
-        let Written { rows, left_out, columns_left_out, held } = written;
-        let columns = match NonZeroUsize::new(columns_left_out) {
-            None => String::new(),
-            Some(n) => format!("; {} left out, .mode line shows all", counted(n.get() as u64, "column")),
-        };
-        let line = if left_out > 0 {
-            let shown = rows - left_out;
-            format!("({}, {shown} shown; --max-rows 0 shows all{columns})", counted(rows, "row"))
-        } else {
-            format!("({}{columns})", counted(rows, "row"))
-        };
-        if self.look.format != Format::Table {
-            return held;
-        }
-        if let Some(mut text) = held {
-            // The line belongs below the table, also in the pager.
-            if !self.voice.is_quiet() || left_out > 0 || columns_left_out > 0 {
-                text.extend_from_slice(line.as_bytes());
-                text.push(b'\n');
-            }
-            return Some(text);
-        }
-        if left_out > 0 || columns_left_out > 0 {
-            self.voice.tell(line);
-        } else {
-            self.voice.remark(line);
-        }
-        None
-    }
-
-    /// Under `on_error => 'skip'` a result can be incomplete; nobody should have to guess that.
-    fn tell_left_out(&self, plan: &Plan) {
-        let Some(problems) = NonZeroU64::new(summed(plan, PROBLEMS_LEFT_OUT)) else { return };
-        self.left_out.fetch_add(problems.get(), Ordering::Relaxed);
-        let (noun, verb) = if problems.get() == 1 { ("problem", "was") } else { ("problems", "were") };
-        self.voice.tell(format_args!(
-            "note: {problems} {noun} {verb} left out; SELECT * FROM diagnostics(path) lists them"
-        ));
-    }
-}
-
 fn no_threads(error: &io::Error) -> Failure {
     Failure::Query(format!("threads cannot be started: {error}"))
-}
-
-type Plan = Arc<dyn ExecutionPlan>;
-
-/// Memory that the operators of all queries share fairly; they spill to disk when it gets short. An
-/// error names the biggest consumers.
-fn runtime(engine: &Engine) -> Result<Arc<RuntimeEnv>> {
-    const NAMED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
-    let mut builder = RuntimeEnvBuilder::new();
-    if let Some(bytes) = engine.memory_limit {
-        let pool = TrackConsumersPool::new(FairSpillPool::new(bytes), NAMED);
-        builder = builder.with_memory_pool(Arc::new(pool));
-    }
-    if engine.temp_dir.is_some() || engine.disk_limit.is_some() {
-        builder = builder.with_disk_manager_builder(DiskManagerBuilder::default());
-    }
-    if let Some(dir) = &engine.temp_dir {
-        builder = builder.with_temp_file_path(dir);
-    }
-    if let Some(bytes) = engine.disk_limit {
-        builder = builder.with_max_temp_directory_size(bytes as u64);
-    }
-    builder.build_arc()
-}
-
-fn written_rows(batch: &RecordBatch) -> u64 {
-    let counts = batch.columns().first().and_then(|c| c.as_primitive_opt::<UInt64Type>());
-    counts.map_or(0, |c| c.iter().flatten().sum())
 }

@@ -1,11 +1,27 @@
 //! What is said about the paths that the program was pointed at.
 
 use rl_insight_sql::overview::{Found, Overview};
+use tokio::signal::ctrl_c;
 
 use super::amount::{counted, size};
+use super::failure::{Failure, join_text};
 
 /// So many role names are spelled out.
 const ROLES: usize = 8;
+
+/// Lists what is below paths, on a thread where blocking is allowed.
+///
+/// # Errors
+/// [`Failure::Usage`] when a path does not exist.
+pub(crate) async fn survey(paths: &[String]) -> Result<Overview, Failure> {
+    let owned = paths.to_vec();
+    let listed = tokio::select! {
+        listed = tokio::task::spawn_blocking(move || Overview::of(&owned)) => listed,
+        Ok(()) = ctrl_c() => return Err(Failure::Interrupted),
+    };
+    let listed = listed.map_err(|e| Failure::Query(join_text(&e)))?;
+    listed.map_err(|e| Failure::Usage(e.to_string()))
+}
 
 /// A line per view, and what to do next.
 pub(crate) fn lines(overview: &Overview, paths: &[String]) -> Vec<String> {

@@ -15,12 +15,13 @@ use sqllogictest::{Record, Runner, TestError, TestErrorKind, default_normalizer,
 use engine::{Data, EngineFailure, Kind};
 use report::{Case, Outcome, Report};
 
+use super::engine::context;
 use super::failure::Failure;
 use super::flags::CheckFlags;
 use super::invocation::{Engine, read_file};
 use super::output::StagedResults;
-use super::run::{context, survey};
 use super::run_dir;
+use super::run_dir::survey;
 
 /// Runs the suite and writes the outcome.
 ///

@@ -1,0 +1,40 @@
+//! The line below a table: how many rows there are, and what of them is not shown.
+
+use std::num::NonZeroUsize;
+
+use super::amount::counted;
+use super::output::{Format, Written};
+use super::voice::Voice;
+
+/// Says how much of a result there is. Gives back a held text, with the line below it. That rows are missing is
+/// said even when remarks are not wanted.
+pub(crate) fn tell(voice: &Voice, format: Format, written: Written) -> Option<Vec<u8>> {
+    let Written { rows, left_out, columns_left_out, held } = written;
+    let columns = match NonZeroUsize::new(columns_left_out) {
+        None => String::new(),
+        Some(n) => format!("; {} left out, .mode line shows all", counted(n.get() as u64, "column")),
+    };
+    let line = if left_out > 0 {
+        let shown = rows - left_out;
+        format!("({}, {shown} shown; --max-rows 0 shows all{columns})", counted(rows, "row"))
+    } else {
+        format!("({}{columns})", counted(rows, "row"))
+    };
+    if format != Format::Table {
+        return held;
+    }
+    if let Some(mut text) = held {
+        // The line belongs below the table, also in the pager.
+        if !voice.is_quiet() || left_out > 0 || columns_left_out > 0 {
+            text.extend_from_slice(line.as_bytes());
+            text.push(b'\n');
+        }
+        return Some(text);
+    }
+    if left_out > 0 || columns_left_out > 0 {
+        voice.tell(line);
+    } else {
+        voice.remark(line);
+    }
+    None
+}
