@@ -1,5 +1,6 @@
 //! Registers everything on a DataFusion session; what an embedder calls.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::common::Result;
@@ -8,7 +9,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::function::all_scalar_functions;
-use crate::library::{self, LibraryPlanner};
+use crate::library::{Library, LibraryPlanner};
 use crate::sink::{ExportFormatFactory, all_exports};
 use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_functions};
 
@@ -68,8 +69,31 @@ pub fn register(context: &SessionContext) -> Result<()> {
     context.register_relation_planner(Arc::new(NamedArguments::new(
         functions.iter().map(|f| f.name).collect(),
     )))?;
-    context.register_relation_planner(Arc::new(LibraryPlanner::new(library::functions()?)))?;
+    let library = Arc::new(Library::shipped()?);
+    context.state_ref().write().config_mut().set_extension(Arc::clone(&library));
+    context.register_relation_planner(Arc::new(LibraryPlanner::new(library)))?;
     Ok(())
+}
+
+/// The functions of a session that are queries.
+///
+/// # Errors
+/// As [`context`], for a session in which nothing was registered.
+pub fn library(context: &SessionContext) -> Result<Arc<Library>> {
+    match context.copied_config().get_extension::<Library>() {
+        Some(library) => Ok(library),
+        None => Ok(Arc::new(Library::shipped()?)),
+    }
+}
+
+/// Makes a table function of each file `*.sql` in a directory of one's own, in the form of the files in
+/// `sql/` (see [`crate::library`]); gives how many. All of them or, when there is an error, none.
+///
+/// # Errors
+/// As [`Library::add_directory`].
+pub fn add_functions(context: &SessionContext, directory: &Path) -> Result<usize> {
+    let engine: Vec<String> = context.state().table_functions().keys().cloned().collect();
+    library(context)?.add_directory(directory, &engine)
 }
 
 /// Names of everything that can be called behind FROM in this session, sorted: the engine's table
@@ -79,7 +103,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
 /// As [`context`].
 pub fn table_function_names(context: &SessionContext) -> Result<Vec<String>> {
     let mut names: Vec<String> = context.state().table_functions().keys().cloned().collect();
-    names.extend(library::functions()?.iter().map(|f| f.name().to_owned()));
+    names.extend(library(context)?.functions().iter().map(|f| f.name().to_owned()));
     names.sort();
     names.dedup();
     Ok(names)

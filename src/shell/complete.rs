@@ -3,10 +3,12 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 use datafusion::prelude::SessionContext;
 use futures::FutureExt;
-use rl_insight_sql::library;
+use rl_insight_sql::library::Library;
+use rl_insight_sql::session;
 use rl_insight_sql::table::all_table_functions;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
@@ -99,6 +101,11 @@ impl Assistant {
         Self { context, coloured }
     }
 
+    fn library(&self) -> Arc<Library> {
+        // Nothing but a fault of ours makes it fail, and completion is not the place to tell.
+        session::library(&self.context).unwrap_or_default()
+    }
+
     fn functions(&self) -> Vec<FunctionLine> {
         listing::functions(&self.context).unwrap_or_default()
     }
@@ -149,8 +156,7 @@ impl Assistant {
             }
             Argument::Path => paths(typed),
             Argument::Question => {
-                let names = library::functions().unwrap_or_default();
-                names.iter().map(|f| plain(f.name().to_owned())).collect()
+                self.library().functions().iter().map(|f| plain(f.name().to_owned())).collect()
             }
             Argument::Table => {
                 let functions = self.functions().into_iter();
@@ -185,15 +191,16 @@ impl Assistant {
             // Most texts in SQL are no paths; those in a call, and behind LOCATION and TO, are.
             let front = before.get(..quote).unwrap_or_default();
             let typed = before.get(quote + 1..).unwrap_or_default();
-            return (quote + 1, if expects_path(front) { paths(typed) } else { vec![] });
+            return (quote + 1, if expects_path(front, &self.library()) { paths(typed) } else { vec![] });
         }
         if let Some(typed) = setting(before) {
             return (before.len() - typed.len(), self.settings());
         }
         let word = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
         let start = before.len() - word.len();
-        if let Some((name, _)) = open_call(before) {
-            let mut options = options(&name);
+        let library = self.library();
+        if let Some((name, _)) = open_call(before, &library) {
+            let mut options = options(&name, &library);
             if word.is_empty() {
                 return (start, options);
             }
@@ -220,7 +227,7 @@ fn open_quote(before: &str) -> Option<usize> {
 }
 
 /// Whether the text that begins behind this is probably a path.
-fn expects_path(front: &str) -> bool {
+fn expects_path(front: &str, library: &Library) -> bool {
     let upper = front.trim_end().to_uppercase();
     if upper.ends_with("LOCATION") || upper.ends_with(" TO") {
         return true;
@@ -228,11 +235,11 @@ fn expects_path(front: &str) -> bool {
     let last = front.trim_end().trim_end_matches('[').trim_end();
     // Not behind `match =>`, and not in a call of some other function.
     (last.ends_with('(') || last.ends_with(',') || front.trim_end().ends_with('['))
-        && open_call(front).is_some()
+        && open_call(front, library).is_some()
 }
 
 /// The table function whose parenthesis is still open, with where its name ends.
-fn open_call(before: &str) -> Option<(String, usize)> {
+fn open_call(before: &str, library: &Library) -> Option<(String, usize)> {
     let (mut depth, mut quoted) = (0_usize, false);
     let mut opened = None;
     for (at, c) in before.char_indices().rev() {
@@ -250,13 +257,12 @@ fn open_call(before: &str) -> Option<(String, usize)> {
     let end = opened?;
     let front = before.get(..end)?;
     let name = front.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next()?.to_lowercase();
-    let ours = all_table_functions().iter().any(|f| f.name == name)
-        || library::functions().unwrap_or_default().iter().any(|f| f.name() == name);
+    let ours = all_table_functions().iter().any(|f| f.name == name) || library.get(&name).is_some();
     ours.then_some((name, end))
 }
 
 /// The named arguments of a table function, with their values.
-fn options(name: &str) -> Vec<Pair> {
+fn options(name: &str, library: &Library) -> Vec<Pair> {
     let described = all_table_functions().iter().find(|f| f.name == name);
     if let Some(function) = described {
         let option = |a: &rl_insight_sql::table::Argument| Pair {
@@ -265,9 +271,7 @@ fn options(name: &str) -> Vec<Pair> {
         };
         return function.arguments.iter().map(option).collect();
     }
-    let functions = library::functions().unwrap_or_default();
-    let signature = functions.iter().find(|f| f.name() == name).map(|f| f.signature().to_owned());
-    let signature = signature.unwrap_or_default();
+    let signature = library.get(name).map(|f| f.signature().to_owned()).unwrap_or_default();
     let inner = signature.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
     let named = inner.split(',').filter_map(|p| Some((p.split_once("=>")?.0.trim().to_owned(), p.trim())));
     named.map(|(name, all)| Pair { display: all.to_owned(), replacement: format!("{name} => ") }).collect()
@@ -319,7 +323,7 @@ impl Hinter for Assistant {
     /// Behind the parenthesis of a table function: what it takes.
     fn hint(&self, line: &str, pos: usize, _: &Context<'_>) -> Option<String> {
         let before = line.get(..pos).filter(|before| before.len() == line.len())?;
-        let (name, end) = open_call(before)?;
+        let (name, end) = open_call(before, &self.library())?;
         if !self.coloured || end + 1 != before.len() {
             return None;
         }

@@ -4,7 +4,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
-use rl_insight_sql::library;
+use rl_insight_sql::library::Library;
 use rl_insight_sql::table::all_table_functions;
 
 use super::amount::size;
@@ -50,7 +50,7 @@ pub(crate) async fn run(paths: Vec<String>) -> Result<(), Failure> {
     );
     let tables: Vec<&str> = all_table_functions().iter().map(|f| f.name).collect();
     line("table functions", tables.join(", "));
-    line("questions", library::functions()?.len().to_string());
+    line("questions", Library::shipped()?.functions().len().to_string());
     if !paths.is_empty() {
         let overview = run_dir::survey(&paths).await?;
         for (index, found) in run_dir::lines(&overview, &paths).into_iter().enumerate() {

@@ -10,17 +10,23 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionContext;
 use rl_insight_sql::session;
 
+use super::failure::{Failure, clear_text};
 use super::invocation::Engine;
 
 /// A session context as the command line wants it.
 ///
 /// # Errors
-/// When it cannot be set up.
-pub(crate) fn context(engine: &Engine) -> Result<SessionContext> {
+/// When it cannot be set up; [`Failure::Usage`] for a directory of `--functions`.
+pub(crate) fn context(engine: &Engine) -> Result<SessionContext, Failure> {
     let mut config = session::config().with_target_partitions(engine.threads.get());
     // For the caret in error messages.
     config.options_mut().sql_parser.collect_spans = true;
-    session::context_with(config, runtime(engine)?)
+    let context = session::context_with(config, runtime(engine)?)?;
+    for directory in &engine.functions {
+        session::add_functions(&context, directory)
+            .map_err(|e| Failure::Usage(format!("--functions: {}", clear_text(&e))))?;
+    }
+    Ok(context)
 }
 
 /// Memory that the operators of all queries share fairly; they spill to disk when it gets short. An

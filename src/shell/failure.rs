@@ -181,7 +181,7 @@ fn holds_data_error(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// The text of the root cause, without the names of the layers that it went through.
-fn clear_text(error: &(dyn Error + 'static)) -> String {
+pub(super) fn clear_text(error: &(dyn Error + 'static)) -> String {
     let text = if let Some(e) = error.downcast_ref::<DataFusionError>() {
         datafusion_text(e)
     } else if let Some(e) = error.downcast_ref::<Arc<DataFusionError>>() {

@@ -185,6 +185,11 @@ pub(crate) struct EngineFlags {
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub(crate) on_error: OnErrorFlag,
 
+    /// Make a table function of each *.sql in this directory, in the form of the shipped ones (.source NAME
+    /// shows them). May be given several times
+    #[arg(long = "functions", value_name = "DIR")]
+    pub(crate) functions: Vec<PathBuf>,
+
     /// A value for $NAME in the SQL: a number, true, false, or text ('...' for text that looks like a
     /// number). May be given several times
     #[arg(long = "param", value_name = "NAME=VALUE")]

@@ -31,6 +31,8 @@ pub(crate) struct Engine {
     pub(crate) timeout: Option<Duration>,
     /// What views do with problems in the data.
     pub(crate) on_error: OnErrorFlag,
+    /// Directories of files that become table functions.
+    pub(crate) functions: Vec<PathBuf>,
     /// Values for `$name` in the SQL.
     pub(crate) parameters: Parameters,
     /// Who says things.
@@ -63,6 +65,7 @@ impl Engine {
             disk_limit: flags.disk_limit,
             timeout,
             on_error: flags.on_error,
+            functions: flags.functions,
             parameters: Parameters::read(&flags.parameters).map_err(Failure::Usage)?,
             voice: if keeping { Voice::keeping() } else { Voice::new(flags.quiet, flags.color) },
             verbose: flags.verbose,

@@ -9,7 +9,6 @@ use datafusion::common::TableReference;
 use datafusion::error::Result;
 use datafusion::logical_expr::Documentation;
 use datafusion::prelude::SessionContext;
-use rl_insight_sql::library;
 use rl_insight_sql::session;
 use rl_insight_sql::table::all_table_functions;
 
@@ -41,7 +40,7 @@ pub(crate) fn functions(context: &SessionContext) -> Result<Vec<FunctionLine>> {
             purpose: function.purpose.to_owned(),
         });
     }
-    for function in library::functions()? {
+    for function in session::library(context)?.functions() {
         lines.push(FunctionLine {
             name: function.name().to_owned(),
             kind: "question",
@@ -127,7 +126,7 @@ async fn function_schema(context: &SessionContext, name: &str) -> Result<Option<
     if let Some(function) = all_table_functions().iter().find(|f| f.name == name) {
         return Ok(Some(function.schema()));
     }
-    let Some(function) = library::functions()?.into_iter().find(|f| f.name() == name) else {
+    let Some(function) = session::library(context)?.get(name) else {
         return Ok(None);
     };
     // Planning reads nothing, so any path will do; parameters without a default are mostly numbers.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
 
-use crate::library;
+use crate::library::Library;
 
 use super::all_table_functions;
 
@@ -41,7 +41,7 @@ pub fn reference_page() -> Result<String> {
         }
     }
     page.push_str("\n# Functions that are queries\n\nTheir files are in `sql/`; each one lists its columns and units.\n");
-    for function in library::functions()? {
+    for function in Library::shipped()?.functions() {
         let _ = write!(
             page,
             "\n## {}\n\n{}\n\n```text\n{}\n```\n",

@@ -3,6 +3,9 @@
 use crate::discovery::copy_of_sample;
 use crate::support::run;
 
+/// A directory with functions of one's own.
+const OWN: &str = "tests/data/own_functions";
+
 /// Arguments, exit code, stdout, stderr. In all of them `{run}` is a run directory and `{tmp}` an empty
 /// directory of this line. Stdout that begins with `*` need only hold the rest; stderr always does,
 /// and must be empty when nothing is given.
@@ -129,6 +132,52 @@ const LINES: &[Line] = &[
     (&["-c", "prepare p as select $1 + 1 as a; execute p(2)"], 0, "a\n3\n", ""),
     (&["-c", "select $1"], 1, "", "Placeholder '$1' was not provided a value"),
     (&["-c", "create function f(int) returns int return $1 + 1"], 1, "", "Function factory"),
+    // Functions of one's own.
+    (
+        &["{run}", "-q", "--functions", OWN, "-c", "select count(*) n from largest_allocations($run)"],
+        0,
+        "n\n3\n",
+        "",
+    ),
+    (
+        &["{run}", "-q", "--functions", OWN, "-c", "select count(*) n from largest_of_all($run)"],
+        0,
+        "n\n1\n",
+        "",
+    ),
+    (
+        &["--functions", OWN, "-c", "select * from endless(1)"],
+        1,
+        "",
+        "endless calls itself: endless -> endless",
+    ),
+    (&["--functions", OWN, "-c", ".source largest_of_all"], 0, "*FROM largest_allocations($path", ""),
+    (&["--functions", OWN, "-c", "\\df largest_*"], 0, "*largest_of_all(path)", ""),
+    (
+        &["--functions", OWN, "-c", "select * from largest_allocations()"],
+        1,
+        "",
+        "largest_allocations: path is missing, expected largest_allocations(path, most => 3)",
+    ),
+    (
+        &["--functions", OWN, "-c", "select * from largest_allocations('x', least => 1)"],
+        1,
+        "",
+        "largest_allocations: unknown argument least",
+    ),
+    (
+        &["--functions", OWN, "--functions", OWN, "-c", "select 1"],
+        2,
+        "",
+        "there is a function endless already",
+    ),
+    (
+        &["--functions", "tests/data/own_functions/broken", "-c", "select 1"],
+        2,
+        "",
+        "half (tests/data/own_functions/broken/half.sql): ",
+    ),
+    (&["--functions", "{tmp}/none", "-c", "select 1"], 2, "", "none: cannot be listed"),
     (&["--param", "p", "-c", "select 1"], 2, "", "expected name=value"),
     (&["--on-error", "maybe", "-c", "select 1"], 2, "", "invalid value 'maybe'"),
     // Files.
@@ -356,7 +405,7 @@ fn every_function_can_be_described() {
         sql.push_str(&format!("DESCRIBE {};", function.name));
         count += 1;
     }
-    for function in rl_insight_sql::library::functions().unwrap() {
+    for function in rl_insight_sql::library::Library::shipped().unwrap().functions() {
         sql.push_str(&format!("DESCRIBE {};", function.name()));
         count += 1;
     }

@@ -1,6 +1,6 @@
 //! Commands that say what there is: tables, the text of functions, problems, what was typed.
 
-use rl_insight_sql::library;
+use rl_insight_sql::session;
 
 use super::super::explain::closest;
 use super::super::failure::Failure;
@@ -36,7 +36,7 @@ pub(super) fn help(runner: &Runner, about: &str) -> Result<(), Failure> {
 /// # Errors
 /// When there is no such function.
 pub(super) fn source(runner: &Runner, name: &str) -> Result<(), Failure> {
-    let functions = library::functions()?;
+    let functions = session::library(runner.context())?.functions();
     let name = name.trim_end_matches("()");
     let Some(function) = functions.iter().find(|f| f.name() == name) else {
         let meant = closest(name, functions.iter().map(|f| f.name()));

@@ -1,0 +1,4 @@
+-- half(n)
+-- Not a query.
+
+SELECT ($n / 2
