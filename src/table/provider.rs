@@ -9,8 +9,10 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::scan::{OnError, ScanSpec, UnitScanExec, is_unit_filter, partition_units, prune_units};
+use crate::scan::{OnError, Promises, ScanSpec, UnitScanExec, is_unit_filter, partition_units, prune_units};
 use crate::source::{DataError, Format, Layout, expand_roots};
+
+use super::unpushed::Request;
 
 /// A path read as one format. The path is looked at anew for every query.
 #[derive(Debug, Clone)]
@@ -73,15 +75,18 @@ impl TableProvider for UnitTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let promises = Promises::of(session.config().options());
+        let request = Request::new(promises, &self.schema(), projection, filters, limit);
         let layout = self.discover().await?;
         let found = layout.units.len();
-        let units = prune_units(session, filters, self.format.key_columns(), layout.units)?;
+        let units = prune_units(session, request.filters, self.format.key_columns(), layout.units)?;
         let target = session.config().target_partitions();
         let runs = partition_units(units, target);
         let spec = ScanSpec::new(Arc::clone(&self.format), runs, found, layout.findings, target)
-            .with_projection(projection)?
-            .with_limit(limit)
-            .with_on_error(self.on_error);
-        Ok(Arc::new(UnitScanExec::new(spec)))
+            .with_projection(request.projection.as_ref())?
+            .with_limit(request.limit)
+            .with_on_error(self.on_error)
+            .with_promises(promises);
+        request.above(session, &self.schema(), Arc::new(UnitScanExec::new(spec)))
     }
 }
