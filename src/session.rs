@@ -10,6 +10,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::function::all_scalar_functions;
 use crate::library::{Library, LibraryPlanner};
+use crate::scan::Promises;
 use crate::sink::{ExportFormatFactory, all_exports};
 use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_functions};
 
@@ -21,6 +22,7 @@ pub fn config() -> SessionConfig {
     // Interleaving the branches of a UNION ALL that are partitioned alike fails in DataFusion 55 when
     // a branch groups after a window over one partition.
     config.options_mut().optimizer.prefer_existing_union = true;
+    config.options_mut().extensions.insert(Promises::default());
     config
 }
 
@@ -43,7 +45,8 @@ pub fn context_with(config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Result<S
     Ok(context)
 }
 
-/// Registers all table functions, library functions and `STORED AS` names on an existing session.
+/// Registers all table functions, library functions, `STORED AS` names and the settings
+/// `rl_insight.*` on an existing session.
 ///
 /// # Errors
 /// As [`context`].
@@ -55,6 +58,10 @@ pub fn register(context: &SessionContext) -> Result<()> {
     {
         let state = context.state_ref();
         let mut state = state.write();
+        let options = state.config_mut().options_mut();
+        if options.extensions.get::<Promises>().is_none() {
+            options.extensions.insert(Promises::default());
+        }
         for function in functions {
             let factory = Arc::new(ExternalTables::new(*function));
             state.table_factories_mut().insert(function.name.to_ascii_uppercase(), factory);

@@ -19,14 +19,14 @@ use datafusion::physical_plan::metrics::{
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, ReplaceChildrenOptions,
 };
 
 use crate::source::{Condition, DataError, Finding, Format, Unit};
 
 use super::host::HostMaker;
 use super::stream::run_units;
-use super::{OnError, keys};
+use super::{OnError, Promise, Promises, keys};
 
 /// What a scan reads. Apart from the format itself it is plain data.
 #[derive(Debug, Clone)]
@@ -55,6 +55,8 @@ pub struct ScanSpec {
     pub(super) readers: usize,
     /// How many threads the session wants to be used in all.
     threads: usize,
+    /// What the scan may claim and do.
+    pub(super) promises: Promises,
     /// The one answer that all partitions of a failing scan give.
     pub(super) survey: Arc<OnceLock<DataError>>,
 }
@@ -83,6 +85,7 @@ impl ScanSpec {
             conditions: vec![],
             limit: None,
             on_error: OnError::Strict,
+            promises: Promises::default(),
             survey: Arc::default(),
         }
     }
@@ -117,11 +120,25 @@ impl ScanSpec {
         self
     }
 
+    /// What the scan may claim and do.
+    pub fn with_promises(mut self, promises: Promises) -> Self {
+        self.promises = promises;
+        self.share_threads(self.runs.len());
+        self
+    }
+
+    /// So many units are read at a time.
+    fn share_threads(&mut self, units: usize) {
+        let split = self.promises.keeps(Promise::SplitUnits);
+        self.threads_per_unit = if split { (self.threads / units.max(1)).max(1) } else { 1 };
+    }
+
     /// One partition with all rows in the order of the units, read by as many threads as before.
     pub fn in_order(mut self) -> Self {
         let units: Vec<Unit> = self.runs.iter().flatten().cloned().collect();
-        self.readers = self.threads.clamp(1, units.len().max(1));
-        self.threads_per_unit = (self.threads / self.readers).max(1);
+        let ahead = if self.promises.keeps(Promise::ReadAhead) { self.threads } else { 1 };
+        self.readers = ahead.clamp(1, units.len().max(1));
+        self.share_threads(self.readers);
         self.runs = Arc::new(if units.is_empty() { vec![] } else { vec![units] });
         self
     }
@@ -145,12 +162,18 @@ impl UnitScanExec {
     fn compute_properties(spec: &ScanSpec) -> PlanProperties {
         let keys = spec.format.key_columns();
         let mut equivalences = EquivalenceProperties::new(Arc::clone(&spec.schema));
-        // First, so that a key with one value does not stand in the way of an order by the others.
-        let constants = keys::constants(keys, &spec.schema, &spec.runs);
-        // It fails when two constants contradict each other, and each is another column.
-        let _ = equivalences.add_constants(constants);
-        equivalences.add_ordering(keys::ordering(keys, &spec.schema));
-        let partitioning = keys::partitioning(keys, &spec.schema, &spec.runs);
+        if spec.promises.keeps(Promise::Order) {
+            // First, so that a key with one value does not stand in the way of an order by the others.
+            let constants = keys::constants(keys, &spec.schema, &spec.runs);
+            // It fails when two constants contradict each other, and each is another column.
+            let _ = equivalences.add_constants(constants);
+            equivalences.add_ordering(keys::ordering(keys, &spec.schema));
+        }
+        let partitioning = if spec.promises.keeps(Promise::Ranges) {
+            keys::partitioning(keys, &spec.schema, &spec.runs)
+        } else {
+            Partitioning::UnknownPartitioning(spec.runs.len().max(1))
+        };
         PlanProperties::new(equivalences, partitioning, EmissionType::Incremental, Boundedness::Bounded)
             // The receiving end of a tokio channel already takes part in cooperative scheduling.
             .with_scheduling_type(SchedulingType::Cooperative)
@@ -165,6 +188,11 @@ impl UnitScanExec {
     /// The format that they are read as.
     pub fn format(&self) -> &Arc<dyn Format> {
         &self.spec.format
+    }
+
+    /// Whether columns may be taken away from it.
+    pub(super) fn may_be_narrowed(&self) -> bool {
+        self.spec.promises.keeps(Promise::ProjectionPushdown)
     }
 
     /// The same scan with these of its columns, in this order.
@@ -279,6 +307,9 @@ impl ExecutionPlan for UnitScanExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        if !self.spec.promises.keeps(Promise::LimitPushdown) {
+            return None;
+        }
         Some(Arc::new(Self::new(self.spec.clone().with_limit(limit))))
     }
 
@@ -287,6 +318,9 @@ impl ExecutionPlan for UnitScanExec {
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if !self.may_be_narrowed() {
+            return Ok(None);
+        }
         let kept = |e: &ProjectionExpr| {
             let column = e.expr.downcast_ref::<Column>().filter(|c| c.name() == e.alias)?;
             Some(column.index())
@@ -307,6 +341,9 @@ impl ExecutionPlan for UnitScanExec {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let (keys, schema) = (self.spec.format.key_columns(), &self.spec.schema);
+        if !self.spec.promises.keeps(Promise::Statistics) {
+            return Ok(Arc::new(Statistics::new_unknown(schema)));
+        }
         Ok(Arc::new(match args.partition() {
             None => keys::statistics(keys, schema, self.spec.runs.iter().flatten()),
             Some(at) => keys::statistics(keys, schema, self.spec.runs.get(at).into_iter().flatten()),

@@ -12,6 +12,7 @@ mod exec;
 mod host;
 mod keys;
 mod partition;
+mod promises;
 mod prune;
 mod rowwise;
 mod run;
@@ -23,6 +24,7 @@ pub use diagnostics::{Diagnostics, diagnostics_schema};
 pub use exec::{ScanSpec, UnitScanExec};
 pub use host::PROBLEMS_LEFT_OUT;
 pub use partition::partition_units;
+pub use promises::{Promise, Promises};
 pub use prune::{is_unit_filter, prune_units};
 pub use rowwise::{Scanned, in_order, narrowed, scanned};
 

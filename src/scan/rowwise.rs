@@ -43,7 +43,7 @@ fn is_rowwise(plan: &Arc<dyn ExecutionPlan>) -> bool {
 /// # Errors
 /// As [`in_order`].
 pub fn narrowed(plan: &Arc<dyn ExecutionPlan>, kept: &[usize]) -> Result<Arc<dyn ExecutionPlan>> {
-    if let Some(scan) = plan.downcast_ref::<UnitScanExec>() {
+    if let Some(scan) = plan.downcast_ref::<UnitScanExec>().filter(|scan| scan.may_be_narrowed()) {
         return Ok(Arc::new(scan.narrowed(kept)?));
     }
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {

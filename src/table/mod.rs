@@ -7,6 +7,7 @@ mod function;
 mod named_arguments;
 mod provider;
 mod reference;
+mod unpushed;
 
 pub use arguments::{Arguments, Options};
 pub use description::{Argument, TableFunction, Takes, all_table_functions};

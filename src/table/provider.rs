@@ -10,9 +10,11 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::scan::{
-    OnError, ScanSpec, UnitScanExec, is_unit_filter, partition_units, prune_units, row_conditions,
+    OnError, Promises, ScanSpec, UnitScanExec, is_unit_filter, partition_units, prune_units, row_conditions,
 };
 use crate::source::{DataError, Format, Layout, expand_roots};
+
+use super::unpushed::Request;
 
 /// A path read as one format. The path is looked at anew for every query.
 #[derive(Debug, Clone)]
@@ -75,20 +77,23 @@ impl TableProvider for UnitTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let promises = Promises::of(session.config().options());
+        let request = Request::new(promises, &self.schema(), projection, filters, limit);
         let layout = self.discover().await?;
         let found = layout.units.len();
         let keys = self.format.key_columns();
         let (of_units, of_rows): (Vec<Expr>, Vec<Expr>) =
-            filters.iter().cloned().partition(|filter| is_unit_filter(filter, keys));
+            request.filters.iter().cloned().partition(|filter| is_unit_filter(filter, keys));
         let units = prune_units(session, &of_units, keys, layout.units)?;
         let conditions = of_rows.iter().filter_map(|f| row_conditions(f, self.format.as_ref())).flatten();
         let target = session.config().target_partitions();
         let runs = partition_units(units, target);
         let spec = ScanSpec::new(Arc::clone(&self.format), runs, found, layout.findings, target)
-            .with_projection(projection)?
+            .with_projection(request.projection.as_ref())?
             .with_conditions(conditions.collect())
-            .with_limit(limit)
-            .with_on_error(self.on_error);
-        Ok(Arc::new(UnitScanExec::new(spec)))
+            .with_limit(request.limit)
+            .with_on_error(self.on_error)
+            .with_promises(promises);
+        request.above(session, &self.schema(), Arc::new(UnitScanExec::new(spec)))
     }
 }
