@@ -7,13 +7,15 @@
 //!
 //! Nothing here knows DataFusion, so formats can be read, tested and fuzzed without it.
 
+mod database;
 mod file;
 mod finding;
 mod format;
 mod roots;
 mod unit;
 
-pub use file::{InputFile, list_directory};
+pub use database::{check_database, connect_database, quoted_name};
+pub use file::{InputFile, file_name, list_directory};
 pub use finding::{DataError, Degree, Finding, FindingLog, Kind, Place};
 pub use format::{Counter, Format, Host, ReadError, ReadRequest, UnitReader};
 pub use roots::{Root, expand_roots};
