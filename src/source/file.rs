@@ -3,6 +3,7 @@
 //! Inputs are only ever read. A path that is not a regular file (a FIFO, a device, a directory) is
 //! refused before it is opened, because opening a FIFO would wait for ever.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,11 @@ fn read_some_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
 #[cfg(windows)]
 fn read_some_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buf, offset)
+}
+
+/// The last part of a path, for messages.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().map(OsStr::to_string_lossy).unwrap_or_default().into_owned()
 }
 
 /// Names in a directory, sorted, so that results never depend on the file system's order.

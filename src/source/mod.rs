@@ -8,6 +8,7 @@
 //! Nothing here knows DataFusion, so formats can be read, tested and fuzzed without it.
 
 mod condition;
+mod database;
 mod file;
 mod finding;
 mod format;
@@ -15,7 +16,8 @@ mod roots;
 mod unit;
 
 pub use condition::{Condition, Test};
-pub use file::{InputFile, list_directory};
+pub use database::{check_database, connect_database, quoted_name};
+pub use file::{InputFile, file_name, list_directory};
 pub use finding::{DataError, Degree, Finding, FindingLog, Kind, Place};
 pub use format::{Counter, Format, Host, ReadError, ReadRequest, UnitReader};
 pub use roots::{Root, expand_roots};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -85,12 +85,17 @@ impl TableProvider for UnitTable {
         let (of_units, of_rows): (Vec<Expr>, Vec<Expr>) =
             request.filters.iter().cloned().partition(|filter| is_unit_filter(filter, keys));
         let units = prune_units(session, &of_units, keys, layout.units)?;
-        let conditions = of_rows.iter().filter_map(|f| row_conditions(f, self.format.as_ref())).flatten();
+        let of_rows = of_rows.iter().map(|filter| {
+            // A predicate that was taken over and is not kept would be rows too many.
+            row_conditions(filter, self.format.as_ref())
+                .ok_or_else(|| internal_datafusion_err!("{}: cannot decide {filter}", self.format.name()))
+        });
+        let conditions = of_rows.collect::<Result<Vec<_>>>()?.concat();
         let target = session.config().target_partitions();
         let runs = partition_units(units, target);
         let spec = ScanSpec::new(Arc::clone(&self.format), runs, found, layout.findings, target)
             .with_projection(request.projection.as_ref())?
-            .with_conditions(conditions.collect())
+            .with_conditions(conditions)
             .with_limit(request.limit)
             .with_on_error(self.on_error)
             .with_promises(promises);

@@ -68,8 +68,8 @@ impl Format for MemscopeBlocks {
 
 /// Reads the blocks of one process.
 pub(super) struct BlockReader {
-    rows: UnitRows,
-    collect: BlockCollect,
+    rows: UnitRows<BlockPart>,
+    collect: Arc<BlockCollect>,
     columns: BlockColumns,
     paths: Vec<PathBuf>,
     threads: usize,
@@ -93,7 +93,7 @@ impl BlockReader {
     pub(super) fn new(
         unit: &Unit,
         request: &ReadRequest,
-        rows: UnitRows,
+        rows: UnitRows<BlockPart>,
         host: Arc<dyn Host>,
     ) -> Result<Self, ReadError> {
         let conditions: Vec<usize> = request.conditions.iter().map(|c| c.column).collect();
@@ -106,7 +106,9 @@ impl BlockReader {
         };
         Ok(Self {
             rows,
-            collect: BlockCollect::new(Wanted::new(&[request.projection.as_slice(), &conditions].concat())),
+            collect: Arc::new(BlockCollect::new(Wanted::new(
+                &[request.projection.as_slice(), &conditions].concat(),
+            ))),
             columns,
             paths: unit.files.iter().map(|f| f.path.clone()).collect(),
             threads: if request.limit.is_some() { 1 } else { request.threads },
@@ -221,9 +223,9 @@ impl UnitReader for BlockReader {
                 return Ok(None);
             }
             let host = Arc::clone(&self.host);
-            match self.rows.next_round(&self.collect, self.threads, host.as_ref())? {
-                Some(pieces) => {
-                    pieces.into_iter().try_for_each(|piece| self.add(piece))?;
+            match self.rows.next_piece(&self.collect, self.threads, host.as_ref())? {
+                Some(piece) => {
+                    self.add(piece)?;
                     self.hand_out(self.most)?;
                 }
                 None => {

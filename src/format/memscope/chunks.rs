@@ -1,121 +1,174 @@
-//! A dump file in chunks that start at the start of a record, so that chunks can be parsed in parallel.
+//! A dump file in chunks of whole records, each found without the others, so that they can be read
+//! and parsed in parallel.
 //!
-//! A line that starts a record is known by its own text alone, so a chunk can end in front of any of
-//! them, and no chunk needs to know what stands in another.
+//! A line that starts a record is known by its own text alone. A chunk has a place of `bytes` bytes in
+//! the file, and holds the records that start in it; the last of them may end far behind it.
+//!
+//! ```text
+//! file   head│··········│··········│··········│
+//! records    ├──┬───┬──────┬────────────────┬───┤
+//! chunks     0          1 (0 ends here)     3 (2 is empty)
+//! ```
 
 use std::io;
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter};
 
 use crate::source::InputFile;
 
 use super::record;
 
-/// Size of a chunk, in bytes, as long as records are not longer.
-pub(super) const CHUNK_BYTES: usize = 1 << 20;
+/// Size of a chunk's place, in bytes.
+pub(super) const CHUNK_BYTES: u64 = 1 << 20;
 
 /// A record may be this long, in bytes; what is longer is no dump of msMemScope.
 const MAX_RECORD_BYTES: usize = 64 << 20;
 
-/// A piece of a file.
-#[derive(Debug)]
-pub(super) struct Chunk {
-    /// The bytes.
-    pub(super) bytes: Vec<u8>,
-    /// The number of the first line, from 1.
-    pub(super) first_line: u64,
-    /// Whether the file ends with it.
-    pub(super) last: bool,
-}
+/// More bytes than it takes to tell that a record starts.
+const LOOK: usize = record::START_BYTES + 1;
 
-impl Chunk {
-    /// The number of the line at a position.
-    pub(super) fn line_at(&self, position: usize) -> u64 {
-        self.first_line + lines(self.bytes.get(..position).unwrap_or(&self.bytes))
-    }
-}
-
-/// Reads a file chunk by chunk.
+/// A file and its places.
 #[derive(Debug)]
 pub(super) struct Chunks {
     file: InputFile,
-    read_to: u64,
-    /// Bytes that were read and belong to the next chunk.
-    rest: Vec<u8>,
-    rest_line: u64,
-    chunk_bytes: usize,
-    done: bool,
+    /// Where the first chunk starts, with a record or not.
+    start: u64,
+    bytes: u64,
+}
+
+/// The records of a chunk.
+#[derive(Debug)]
+pub(super) struct Chunk<'a> {
+    /// Their bytes.
+    pub(super) text: &'a [u8],
+    /// Where in the file they start.
+    pub(super) start: u64,
+    /// Whether the file ends with them.
+    pub(super) last: bool,
 }
 
 impl Chunks {
-    /// Reads this file in chunks of about `chunk_bytes`.
-    pub(super) fn new(file: InputFile, chunk_bytes: usize) -> Self {
-        Self { file, read_to: 0, rest: vec![], rest_line: 1, chunk_bytes: chunk_bytes.max(1), done: false }
+    /// The chunks of a file, from `start` on, each with a place of so many bytes.
+    pub(super) fn new(file: InputFile, start: u64, bytes: u64) -> Self {
+        Self { file, start, bytes: bytes.max(1) }
     }
 
-    /// The file.
-    pub(super) fn file(&self) -> &InputFile {
-        &self.file
+    /// How many there are. What is written to the file from now on is in none of them.
+    pub(super) fn count(&self) -> u64 {
+        self.file.len().saturating_sub(self.start).div_ceil(self.bytes)
     }
 
-    /// The next chunk; `None` at the end of the file.
+    /// Reads a chunk into a buffer, which may be that of another one.
     ///
     /// # Errors
     /// The I/O error of the system; `InvalidData` when a record is longer than [`MAX_RECORD_BYTES`].
-    pub(super) fn next_chunk(&mut self) -> io::Result<Option<Chunk>> {
-        if self.done {
-            return Ok(None);
+    pub(super) fn read<'a>(&self, number: u64, buffer: &'a mut Buffer) -> io::Result<Chunk<'a>> {
+        let from = self.start + number * self.bytes;
+        let to = from + self.bytes;
+        // With the line break in front of it, which tells whether a record starts right there.
+        let base = if number == 0 { from } else { from - 1 };
+        let place = usize::try_from(to - base).unwrap_or(usize::MAX);
+        buffer.start(base, place);
+        buffer.fill(&self.file, place.saturating_add(LOOK.max(place / 64)))?;
+        let begin = if number == 0 { Some(0) } else { buffer.next_start(&self.file, 0, to)? };
+        let Some(begin) = begin else { return Ok(Chunk { text: b"", start: from, last: false }) };
+        let end = buffer.next_start(&self.file, place - 1, u64::MAX)?.unwrap_or(buffer.filled);
+        let text = buffer.bytes.get(begin..end).unwrap_or_default();
+        Ok(Chunk { text, start: base + begin as u64, last: buffer.ended && end == buffer.filled })
+    }
+
+    /// The number of the line at an offset, from 1. `known` is one that was asked for before.
+    ///
+    /// # Errors
+    /// The I/O error of the system.
+    pub(super) fn line_at(&self, offset: u64, known: &mut (u64, u64)) -> io::Result<u64> {
+        if offset < known.0 {
+            *known = (0, 1);
         }
-        let first_line = self.rest_line;
-        let mut bytes = std::mem::take(&mut self.rest);
-        let mut grow = self.chunk_bytes;
-        let end = loop {
-            let start = bytes.len();
-            // Room for what is left and one byte more, so that the end is seen; a file may also grow.
-            let left = self.file.len().saturating_sub(self.read_to).saturating_add(1);
-            let room = usize::try_from(left).map_or(grow, |left| left.min(grow));
-            bytes.resize(start + room, 0);
-            let n = self.file.read_at(bytes.get_mut(start..).unwrap_or_default(), self.read_to)?;
-            bytes.truncate(start + n);
-            self.read_to += n as u64;
-            if n < room {
-                self.done = true;
-                break bytes.len();
+        let mut buffer = vec![0; 64 << 10];
+        while known.0 < offset {
+            let most = usize::try_from(offset - known.0).map_or(buffer.len(), |n| n.min(buffer.len()));
+            let n = self.file.read_at(buffer.get_mut(..most).unwrap_or_default(), known.0)?;
+            if n == 0 {
+                break;
             }
-            if let Some(end) = boundary(&bytes) {
-                break end;
-            }
-            if bytes.len() > MAX_RECORD_BYTES {
-                let text = format!(
-                    "the record at line {first_line} is longer than {MAX_RECORD_BYTES} bytes; \
-                     expected lines that start with `id,EVENT,`"
-                );
-                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-            }
-            grow = bytes.len();
-        };
-        self.rest = bytes.get(end..).unwrap_or_default().to_vec();
-        bytes.truncate(end);
-        if bytes.is_empty() && self.done {
-            return Ok(None);
+            known.0 += n as u64;
+            known.1 += memchr_iter(b'\n', buffer.get(..n).unwrap_or_default()).count() as u64;
         }
-        self.rest_line = first_line + lines(&bytes);
-        Ok(Some(Chunk { bytes, first_line, last: self.done }))
+        Ok(known.1)
     }
 }
 
-/// Where the last record of the bytes starts, unless that is at their start.
-fn boundary(bytes: &[u8]) -> Option<usize> {
-    let mut head = bytes;
-    loop {
-        let at = memrchr(b'\n', head)?;
-        if record::starts(bytes.get(at + 1..)?) {
-            return Some(at + 1);
-        }
-        head = bytes.get(..at)?;
-    }
+/// Bytes of a file from an offset on.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    bytes: Vec<u8>,
+    filled: usize,
+    base: u64,
+    ended: bool,
 }
 
-fn lines(bytes: &[u8]) -> u64 {
-    memchr_iter(b'\n', bytes).count() as u64
+impl Buffer {
+    /// Starts anew at an offset. A buffer that a long record has made large gives its memory back.
+    fn start(&mut self, base: u64, usual: usize) {
+        if self.bytes.len() > usual.saturating_mul(4) {
+            self.bytes = vec![];
+        }
+        (self.filled, self.base, self.ended) = (0, base, false);
+    }
+
+    /// Reads until there are so many bytes, or all.
+    fn fill(&mut self, file: &InputFile, most: usize) -> io::Result<()> {
+        while self.filled < most && !self.ended {
+            // Room for what is left and one byte more, so that the end is seen.
+            let left = file.len().saturating_sub(self.base + self.filled as u64).saturating_add(1);
+            let room = usize::try_from(left).unwrap_or(usize::MAX).max(LOOK).min(most - self.filled);
+            if self.bytes.len() < self.filled + room {
+                self.bytes.resize(self.filled + room, 0);
+            }
+            let free = self.bytes.get_mut(self.filled..self.filled + room).unwrap_or_default();
+            let n = file.read_at(free, self.base + self.filled as u64)?;
+            self.filled += n;
+            self.ended = n < room;
+        }
+        Ok(())
+    }
+
+    /// Makes it larger, when that is possible.
+    fn grow(&mut self, file: &InputFile) -> io::Result<()> {
+        if self.filled > MAX_RECORD_BYTES.saturating_add(2 * CHUNK_BYTES as usize) {
+            let text = format!(
+                "a record that reaches over byte {} is longer than {MAX_RECORD_BYTES} bytes; \
+                 expected lines that start with `id,EVENT,`",
+                self.base + self.filled as u64
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        self.fill(file, self.filled.saturating_mul(2).max(LOOK))
+    }
+
+    /// Where the next record starts that follows a line break at `from` or behind it, as long as that
+    /// is before the offset `to`.
+    fn next_start(&mut self, file: &InputFile, mut from: usize, to: u64) -> io::Result<Option<usize>> {
+        loop {
+            let known = self.bytes.get(..self.filled).unwrap_or_default();
+            match memchr(b'\n', known.get(from..).unwrap_or_default()) {
+                Some(at) if self.base + (from + at) as u64 + 1 >= to => return Ok(None),
+                Some(at) => {
+                    from += at;
+                    let behind = known.get(from + 1..).unwrap_or_default();
+                    if self.ended || behind.len() >= LOOK {
+                        from += 1;
+                        if record::starts(behind) {
+                            return Ok(Some(from));
+                        }
+                        continue;
+                    }
+                }
+                None if self.ended || self.base + self.filled as u64 >= to => return Ok(None),
+                None => from = known.len(),
+            }
+            self.grow(file)?;
+        }
+    }
 }

@@ -1,23 +1,19 @@
-//! Dump databases: opened so that they are only read, whatever is in them, and read row by row.
+//! Dump databases, read row by row.
 
-use std::ffi::OsStr;
 use std::fmt::Write;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, Row};
 
-use crate::source::{Counter, Finding, Host, InputFile, Kind, Place, ReadError};
+use crate::source::{
+    Counter, Degree, Finding, Host, Kind, Place, ReadError, check_database, connect_database, quoted_name,
+};
 use crate::text::json::escape::text_of;
 use crate::text::json::pull::{Kind as JsonKind, Pull};
 
 use super::number;
 use super::record::{Record, unquoted};
-
-/// The first bytes of every SQLite 3 file.
-pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Names of the table with the events, the newest first.
 pub(super) const DUMP_TABLES: [&str; 2] = ["memscope_dump", "leaks_dump"];
@@ -39,114 +35,16 @@ pub(super) const DUMP_COLUMNS: [&str; 12] = [
 ];
 
 /// Opens a database; `None` after a problem was reported in skip mode.
-pub(super) fn open(path: &Path, host: &dyn Host) -> Result<Option<Connection>, ReadError> {
-    let refuse =
-        |kind: Kind, message: String| host.report(Finding::problem(kind, path, message)).map(|()| None);
-    let file = match InputFile::open(path) {
-        Ok(file) => file,
-        Err(e) => {
-            let kind = if e.kind() == ErrorKind::NotFound { Kind::Missing } else { Kind::Unreadable };
-            return refuse(kind, format!("cannot be opened: {e}; expected a SQLite database"));
-        }
-    };
-    host.count(Counter::FilesOpened, 1);
-    if file.is_empty() {
-        return refuse(Kind::Empty, "the file has zero bytes, expected a SQLite database".into());
-    }
-    let mut head = [0; 16];
-    match file.read_at(&mut head, 0) {
-        Ok(_) if head == MAGIC => {}
-        Ok(_) => {
-            return refuse(
-                Kind::BadStructure,
-                "not a SQLite database: it does not start with 'SQLite format 3'".into(),
-            );
-        }
-        Err(e) => return refuse(Kind::Unreadable, format!("cannot be read: {e}")),
-    }
-    host.count(Counter::BytesRead, file.len());
-    journals(path, host)?;
-    match connect(path) {
-        Ok(connection) => Ok(Some(connection)),
-        Err(e) => host.report(broken(path, &e)).map(|()| None),
-    }
-}
-
-/// Looks at what lies beside a database: an immutable one is read without it.
 ///
 /// The tool commits every row by itself and leaves the log behind when it is killed, so rows in the
 /// log are the last ones of the run: leaving them out must not go unnoticed.
-fn journals(path: &Path, host: &dyn Host) -> Result<(), ReadError> {
-    for (suffix, what) in [("-wal", "the newest rows are still in"), ("-journal", "a write was interrupted:")]
-    {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        let beside = PathBuf::from(name);
-        if beside.metadata().is_ok_and(|m| m.is_file() && m.len() > 0) {
-            let message = format!(
-                "{what} {}, which is not read because that would change the files; \
-                 copy the database with it, and open and close the copy once with sqlite3",
-                beside.file_name().map(OsStr::to_string_lossy).unwrap_or_default()
-            );
-            host.report(Finding::problem(Kind::Unused, path, message))?;
-        }
+pub(super) fn open(path: &Path, host: &dyn Host) -> Result<Option<Connection>, ReadError> {
+    let Some(bytes) = check_database(path, Degree::Problem, host)? else { return Ok(None) };
+    host.count(Counter::BytesRead, bytes);
+    match connect_database(path) {
+        Ok(connection) => Ok(Some(connection)),
+        Err(e) => host.report(broken(path, &e)).map(|()| None),
     }
-    Ok(())
-}
-
-/// Connects to a database that is neither locked, changed nor given any file beside it. What its
-/// schema could make run is switched off.
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(immutable_uri(path), flags)?;
-    for (config, on) in [
-        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
-        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
-        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
-        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
-        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
-    ] {
-        conn.set_db_config(config, on)?;
-    }
-    conn.execute_batch(
-        "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;
-         PRAGMA mmap_size = 0; PRAGMA query_only = ON;",
-    )?;
-    // Opening is lazy: only this reads the file, and with it the whole schema.
-    conn.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()))?;
-    Ok(conn)
-}
-
-/// The path as a `file:` URI with everything but plain characters percent-encoded.
-fn immutable_uri(path: &Path) -> String {
-    let bytes = path_bytes(path.as_os_str());
-    // An empty authority keeps a path that starts with two slashes from being read as one.
-    let mut uri = String::from(if bytes.first() == Some(&b'/') { "file://" } else { "file:" });
-    for b in bytes {
-        if b.is_ascii_alphanumeric() || matches!(b, b'/' | b'.' | b'-' | b'_' | b'~') {
-            uri.push(char::from(b));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(uri, "%{b:02X}");
-        }
-    }
-    uri.push_str("?mode=ro&immutable=1");
-    uri
-}
-
-#[cfg(unix)]
-fn path_bytes(path: &OsStr) -> Vec<u8> {
-    std::os::unix::ffi::OsStrExt::as_bytes(path).to_vec()
-}
-
-/// With `/` for `\`, and `/C:/...` for a path with a drive, as SQLite wants it in a URI.
-#[cfg(windows)]
-fn path_bytes(path: &OsStr) -> Vec<u8> {
-    let text = path.to_string_lossy().replace('\\', "/");
-    let drive = text.as_bytes().get(1) == Some(&b':');
-    format!("{}{text}", if drive { "/" } else { "" }).into_bytes()
 }
 
 /// An error of SQLite as a problem of the file.
@@ -154,10 +52,10 @@ pub(super) fn broken(path: &Path, error: &rusqlite::Error) -> Finding {
     Finding::problem(Kind::BadStructure, path, format!("cannot be read as a database: {error}"))
 }
 
-/// Names of the tables of a database.
+/// Names of the tables of a database; a virtual table is none.
 pub(super) fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut statement =
-        connection.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' ORDER BY name")?;
+    let mut statement = connection
+        .prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name")?;
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
@@ -166,19 +64,6 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>
     // Not from a statement: that panics at a name that is not UTF-8.
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1, 'main') ORDER BY cid")?;
     statement.query_map([table], |row| row.get(0))?.collect()
-}
-
-/// A name as SQL writes it.
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// The rows of a dump, page by page.
-#[derive(Debug)]
-pub(super) struct DumpRows {
-    connection: Connection,
-    query: String,
-    after: i64,
 }
 
 /// Which columns that cost much are needed.
@@ -190,9 +75,30 @@ pub(super) struct Needs {
     pub(super) stacks: bool,
 }
 
-impl DumpRows {
+/// The table of a dump, and which of its rows there are.
+#[derive(Debug)]
+pub(super) struct Dump {
+    path: PathBuf,
+    /// What is selected from what, with the row number first.
+    select: String,
+    /// The first and the last row number.
+    span: Option<(i64, i64)>,
+    bytes: u64,
+}
+
+/// Rows that are taken at a time.
+const ROWS: i64 = 8192;
+
+/// A row takes at least so many bytes of a file.
+const LEAST_ROW_BYTES: u64 = 16;
+
+impl Dump {
     /// The dump of this database; `None` after a problem was reported in skip mode.
-    pub(super) fn open(path: &Path, needs: Needs, host: &dyn Host) -> Result<Option<Self>, ReadError> {
+    pub(super) fn open(
+        path: &Path,
+        needs: Needs,
+        host: &dyn Host,
+    ) -> Result<Option<(Self, Connection)>, ReadError> {
         let Some(connection) = open(path, host)? else { return Ok(None) };
         let refuse = |f: Finding| host.report(f).map(|()| None);
         let names = match tables(&connection) {
@@ -211,7 +117,7 @@ impl DumpRows {
             Ok(known) => known,
             Err(e) => return refuse(broken(path, &e)),
         };
-        let mut list = String::from("rowid");
+        let mut select = String::from("SELECT rowid");
         let mut missing = vec![];
         for (at, column) in DUMP_COLUMNS.iter().enumerate() {
             let needed = match at {
@@ -221,9 +127,9 @@ impl DumpRows {
             };
             match known.iter().find(|k| k.eq_ignore_ascii_case(column)) {
                 Some(name) if needed => {
-                    let _ = write!(list, ", {}", quoted(name));
+                    let _ = write!(select, ", {}", quoted_name(name));
                 }
-                Some(_) => list.push_str(", NULL"),
+                Some(_) => select.push_str(", NULL"),
                 None => missing.push(*column),
             }
         }
@@ -233,31 +139,106 @@ impl DumpRows {
                 Finding::problem(Kind::Columns, path, message).at(Place::Key((*table).to_owned())),
             );
         }
-        let query =
-            format!("SELECT {list} FROM main.{} WHERE rowid > ?1 ORDER BY rowid LIMIT ?2", quoted(table));
-        Ok(Some(Self { connection, query, after: i64::MIN }))
+        let _ = write!(select, " FROM main.{}", quoted_name(table));
+        let span =
+            format!("SELECT (SELECT min(rowid) FROM main.{table}), (SELECT max(rowid) FROM main.{table})");
+        let span = connection
+            .query_row(&span, [], |row| Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?)));
+        let span = match span {
+            Ok(span) => span,
+            Err(e) => return refuse(broken(path, &e)),
+        };
+        let bytes = path.metadata().map_or(0, |m| m.len());
+        Ok(Some((Self { path: path.to_path_buf(), select, span, bytes }, connection)))
     }
 
-    /// Hands the next rows to `row`, at most so many; a row that is no record as its rowid. Returns
-    /// whether there may be more.
-    pub(super) fn next(
-        &mut self,
-        most: usize,
+    /// In how many pieces of consecutive row numbers it can be read, each of at most 8192 rows. `None`
+    /// when numbers are missing in masses: the tool leaves out none.
+    pub(super) fn pieces(&self) -> Option<u64> {
+        let Some((first, last)) = self.span else { return Some(0) };
+        let numbers = last.abs_diff(first).saturating_add(1);
+        (numbers <= self.bytes / LEAST_ROW_BYTES).then(|| numbers.div_ceil(ROWS.unsigned_abs()))
+    }
+
+    /// The row numbers of a piece, both included.
+    pub(super) fn piece(&self, number: u64) -> (i64, i64) {
+        let (first, last) = self.span.unwrap_or((1, 0));
+        let from = first.saturating_add_unsigned(number.saturating_mul(ROWS.unsigned_abs()));
+        (from, last.min(from.saturating_add(ROWS - 1)))
+    }
+
+    /// All row numbers from the first one on.
+    pub(super) fn all(&self) -> (i64, i64) {
+        self.span.unwrap_or((1, 0))
+    }
+
+    /// A connection of its own for another thread.
+    pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
+        connect_database(&self.path)
+    }
+
+    /// Hands the rows between two row numbers to `row`, at most 8192 of them; a row that is no record
+    /// as its number. Returns where to go on, when there may be more.
+    pub(super) fn read(
+        &self,
+        connection: &Connection,
+        (from, to): (i64, i64),
         row: &mut dyn FnMut(Result<&Record<'_>, i64>),
-    ) -> rusqlite::Result<bool> {
-        let mut statement = self.connection.prepare_cached(&self.query)?;
-        let mut rows = statement.query((self.after, i64::try_from(most).unwrap_or(i64::MAX)))?;
-        let mut n = 0;
-        let mut scratch = Scratch::default();
-        while let Some(next) = rows.next()? {
-            n += 1;
-            self.after = next.get(0)?;
-            match record(next, &mut scratch)? {
-                Some(record) => row(Ok(&record)),
-                None => row(Err(self.after)),
-            }
+    ) -> Result<Option<i64>, DumpError> {
+        if from > to {
+            return Ok(None);
         }
-        Ok(n == most)
+        let sql = format!("{} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid LIMIT {ROWS}", self.select);
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query((from, to))?;
+        let (mut next, mut n) = (from, 0);
+        let mut scratch = Scratch::default();
+        while let Some(found) = rows.next()? {
+            n += 1;
+            let number: i64 = found.get(0)?;
+            // In a damaged file a page can be linked to again and again: that would never end.
+            if number < next {
+                return Err(DumpError::OutOfOrder(number));
+            }
+            match record(found, &mut scratch)? {
+                Some(record) => row(Ok(&record)),
+                None => row(Err(number)),
+            }
+            let Some(behind) = number.checked_add(1) else { return Ok(None) };
+            next = behind;
+        }
+        Ok((n == ROWS && next <= to).then_some(next))
+    }
+}
+
+/// Why the rows of a database cannot be read on.
+#[derive(Debug)]
+pub(super) enum DumpError {
+    /// What SQLite says.
+    Sqlite(rusqlite::Error),
+    /// A row number that is smaller than the one before.
+    OutOfOrder(i64),
+}
+
+impl From<rusqlite::Error> for DumpError {
+    fn from(e: rusqlite::Error) -> Self {
+        Self::Sqlite(e)
+    }
+}
+
+impl DumpError {
+    /// As a problem of the file.
+    pub(super) fn finding(&self, path: &Path) -> Finding {
+        let mut finding = match self {
+            Self::Sqlite(e) => broken(path, e),
+            Self::OutOfOrder(number) => {
+                let message =
+                    format!("cannot be read as a database: rows are out of order at rowid {number}");
+                Finding::problem(Kind::BadStructure, path, message)
+            }
+        };
+        finding.message.push_str("; the rows behind the broken place are left out");
+        finding
     }
 }
 
@@ -363,12 +344,5 @@ mod tests {
         assert_eq!(out, br#"{size:5,owner:a "b",n:7}"#);
         out.clear();
         assert!(!braces(br#"{"size":"5""#, &mut out));
-    }
-
-    #[test]
-    fn a_uri_holds_only_plain_characters() {
-        let uri = |path: &str| immutable_uri(Path::new(path));
-        assert_eq!(uri("a/b.db"), "file:a/b.db?mode=ro&immutable=1");
-        assert_eq!(uri("/x y/100%?#é.db"), "file:///x%20y/100%25%3F%23%C3%A9.db?mode=ro&immutable=1");
     }
 }

@@ -64,8 +64,8 @@ impl Format for MemscopeEvents {
 
 /// Reads the events of one process.
 pub(super) struct EventReader {
-    rows: UnitRows,
-    collect: EventCollect,
+    rows: UnitRows<EventPiece>,
+    collect: Arc<EventCollect>,
     columns: UnitColumns,
     /// What the files are called.
     names: Vec<String>,
@@ -110,13 +110,13 @@ impl EventReader {
     pub(super) fn new(
         unit: &Unit,
         request: &ReadRequest,
-        rows: UnitRows,
+        rows: UnitRows<EventPiece>,
         host: Arc<dyn Host>,
     ) -> Result<Self, ReadError> {
         let names = layout::file_names(unit);
         Ok(Self {
             rows,
-            collect: EventCollect::new(request, names.len() > 1),
+            collect: Arc::new(EventCollect::new(request, names.len() > 1)),
             columns: UnitColumns::new(unit),
             names,
             paths: unit.files.iter().map(|f| f.path.clone()).collect(),
@@ -215,12 +215,10 @@ impl UnitReader for EventReader {
                 return Ok(None);
             }
             let host = Arc::clone(&self.host);
-            match self.rows.next_round(&self.collect, self.threads, host.as_ref())? {
-                Some(pieces) => {
-                    for piece in pieces {
-                        let batch = self.batch(piece)?;
-                        self.ready.extend((batch.num_rows() > 0).then_some(batch));
-                    }
+            match self.rows.next_piece(&self.collect, self.threads, host.as_ref())? {
+                Some(piece) => {
+                    let batch = self.batch(piece)?;
+                    self.ready.extend((batch.num_rows() > 0).then_some(batch));
                 }
                 None => self.done = true,
             }

@@ -57,7 +57,7 @@ impl Faults {
     pub(super) fn report(
         &self,
         path: &Path,
-        place: impl Fn(usize) -> Place,
+        mut place: impl FnMut(usize) -> Place,
         host: &dyn Host,
     ) -> Result<(), ReadError> {
         host.count(Counter::RowsRead, self.rows);

@@ -1,6 +1,7 @@
 //! The operators or kernels of one run, with what they did to memory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
@@ -12,7 +13,7 @@ use super::database::Needs;
 use super::faults::Varieties;
 use super::number;
 use super::record::Record;
-use super::rows::{Collect, UnitRows};
+use super::rows::{Collect, Piece, UnitRows};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -182,21 +183,19 @@ pub(super) fn read(
     names: &mut Names,
     host: &dyn Host,
 ) -> Result<Launches, ReadError> {
-    let (mut rows, collect) = (UnitRows::new(unit), LaunchCollect { level });
+    let (mut rows, collect) = (UnitRows::new(unit), Arc::new(LaunchCollect { level }));
     let mut devices = Names::default();
     let mut events: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
-    while let Some(pieces) = rows.next_round(&collect, threads, host)? {
-        for part in pieces.into_iter().map(|p| p.output) {
-            host.reserve(part.events.len() * size_of::<Event>())?;
-            let global = |local: &Names, all: &mut Names| -> Vec<u32> {
-                local.texts.iter().map(|t| all.number(t.as_bytes())).collect()
-            };
-            let (name, device) = (global(&part.names, names), global(&part.devices, &mut devices));
-            for mut event in part.events {
-                event.name = name.get(event.name as usize).copied().unwrap_or(0);
-                event.device = device.get(event.device as usize).copied().unwrap_or(0);
-                events.entry(event.device).or_default().push(event);
-            }
+    while let Some(Piece { output: part, .. }) = rows.next_piece(&collect, threads, host)? {
+        host.reserve(part.events.len() * size_of::<Event>())?;
+        let global = |local: &Names, all: &mut Names| -> Vec<u32> {
+            local.texts.iter().map(|t| all.number(t.as_bytes())).collect()
+        };
+        let (name, device) = (global(&part.names, names), global(&part.devices, &mut devices));
+        for mut event in part.events {
+            event.name = name.get(event.name as usize).copied().unwrap_or(0);
+            event.device = device.get(event.device as usize).copied().unwrap_or(0);
+            events.entry(event.device).or_default().push(event);
         }
     }
     let mut out = Launches::new();

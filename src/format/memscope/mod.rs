@@ -24,6 +24,7 @@ mod event_columns;
 mod events;
 mod faults;
 mod files;
+mod in_order;
 mod launches;
 mod layout;
 mod lines;

@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 
 use crate::source::{
     Counter, DataError, Finding, Format, Host, KeyColumn, Kind, Layout, Place, ReadError, ReadRequest, Root,
-    Unit, UnitReader,
+    Unit, UnitReader, quoted_name,
 };
 
 use super::columns::{Column, UnitColumns, batch_of};
@@ -191,7 +191,7 @@ fn read_table(
     let sql = format!(
         "SELECT rowid, \"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\" \
          FROM main.{} WHERE rowid > ?1 ORDER BY rowid LIMIT ?2",
-        database::quoted(table)
+        quoted_name(table)
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut found = statement.query((after, i64::try_from(most).unwrap_or(i64::MAX)))?;

@@ -106,16 +106,23 @@ pub(super) enum Found<'a> {
     Broken(Flaw),
 }
 
+/// The longest id and the longest name of an event that are taken for such, in bytes.
+const LONGEST: (usize, usize) = (20, 64);
+
+/// How many bytes tell at the most whether a record starts.
+pub(super) const START_BYTES: usize = LONGEST.0 + LONGEST.1 + 2;
+
 /// Whether a record starts here: `digits,EVENT,`.
 #[inline]
 pub(super) fn starts(text: &[u8]) -> bool {
     let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    if digits == 0 || digits > 20 {
+    if digits == 0 || digits > LONGEST.0 {
         return false;
     }
     let Some(rest) = text.get(digits..).and_then(|t| t.strip_prefix(b",")) else { return false };
-    let letters = rest.iter().take_while(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'/')).count();
-    letters > 0 && rest.get(letters) == Some(&b',')
+    let letters = rest.iter().take(LONGEST.1 + 1);
+    let letters = letters.take_while(|b| b.is_ascii_uppercase() || matches!(b, b'_' | b'/')).count();
+    (1..=LONGEST.1).contains(&letters) && rest.get(letters) == Some(&b',')
 }
 
 /// Where the record that starts at the start of the text ends: at the next line that starts one.

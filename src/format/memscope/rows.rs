@@ -1,24 +1,28 @@
-//! The records of all dump files of one unit, chunk by chunk and in parallel.
+//! The records of all dump files of one unit, piece by piece and in parallel.
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::Connection;
 
 use crate::source::{Counter, Finding, Host, InputFile, Kind, Place, ReadError, Unit};
 
-use super::chunks::{CHUNK_BYTES, Chunk, Chunks};
-use super::database::{self, DumpRows, Needs};
+use super::chunks::{Buffer, CHUNK_BYTES, Chunk, Chunks};
+use super::database::{self, DUMP_COLUMNS, Dump, Needs};
 use super::faults::{Faults, Varieties};
+use super::in_order::{InOrder, Worker};
 use super::layout::{DUMP_CSV, DUMP_DB};
 use super::record::{self, Flaw, Found, Record};
 
 /// What is made of the records of a piece. Pieces are parsed in parallel, and their outputs come in
 /// the order in which they stand in the unit.
-pub(super) trait Collect: Sync {
+pub(super) trait Collect: Send + Sync + 'static {
     /// What grows record by record.
     type Part: Send;
     /// What becomes of it at the end of the piece.
-    type Output: Send;
+    type Output: Send + 'static;
 
     /// Which costly fields are needed.
     fn needs(&self) -> Needs;
@@ -49,30 +53,58 @@ pub(super) struct Piece<T> {
 
 /// The dump files of a unit, one after the other.
 #[derive(Debug)]
-pub(super) struct UnitRows {
+pub(super) struct UnitRows<T> {
     files: VecDeque<(usize, PathBuf, bool)>,
-    current: Option<Current>,
-    chunk_bytes: usize,
+    current: Option<Current<T>>,
+    chunk_bytes: u64,
 }
 
+/// The file that is read.
 #[derive(Debug)]
-struct Current {
+struct Current<T> {
     number: usize,
     path: PathBuf,
     rows_before: i64,
-    source: Source,
+    pieces: InOrder<Parsed<T>>,
+    places: Places,
 }
 
+/// How a position in a piece is told as a place in its file.
 #[derive(Debug)]
-enum Source {
-    Csv { chunks: Chunks, first: Option<(Chunk, usize)> },
-    Db(Box<DumpRows>),
+enum Places {
+    /// By its line; with an offset whose line is known.
+    Lines(Arc<Chunks>, (u64, u64)),
+    /// By its row number.
+    RowIds,
 }
 
-/// Rows that are taken from a database at a time.
-const DB_ROWS: usize = 8192;
+/// What came of one piece.
+struct Parsed<T> {
+    /// What was collected, if anything could be read.
+    output: Option<Result<T, ReadError>>,
+    faults: Faults,
+    /// Where in the file it starts, and how many bytes it has.
+    start: u64,
+    bytes: u64,
+    /// What ended the file early.
+    broken: Option<Finding>,
+    /// Whether it was the last one, whatever the number of pieces.
+    last: bool,
+}
 
-impl UnitRows {
+impl<T> Parsed<T> {
+    /// No piece: there are no more.
+    fn end() -> Self {
+        Self { output: None, faults: Faults::default(), start: 0, bytes: 0, broken: None, last: true }
+    }
+
+    /// A piece that cannot be read.
+    fn broken(finding: Finding) -> Self {
+        Self { broken: Some(finding), ..Self::end() }
+    }
+}
+
+impl<T: Send + 'static> UnitRows<T> {
     /// The dump files of a unit.
     pub(super) fn new(unit: &Unit) -> Self {
         let dumps = unit.files.iter().filter(|f| f.part == DUMP_CSV || f.part == DUMP_DB).enumerate();
@@ -82,141 +114,201 @@ impl UnitRows {
 
     /// The same in chunks of another size, for tests.
     #[cfg(test)]
-    pub(super) fn with_chunk_bytes(mut self, bytes: usize) -> Self {
+    pub(super) fn with_chunk_bytes(mut self, bytes: u64) -> Self {
         self.chunk_bytes = bytes;
         self
     }
 
-    /// Parses up to `threads` pieces in parallel; `None` at the end.
+    /// The next piece; `None` at the end. With several threads the pieces behind it are being parsed
+    /// meanwhile.
     ///
     /// # Errors
     /// As [`crate::source::UnitReader::next_batch`].
-    pub(super) fn next_round<C: Collect>(
+    pub(super) fn next_piece<C: Collect<Output = T>>(
         &mut self,
-        collect: &C,
+        collect: &Arc<C>,
         threads: usize,
         host: &dyn Host,
-    ) -> Result<Option<Vec<Piece<C::Output>>>, ReadError> {
-        if host.stopped() {
-            return Err(ReadError::Stopped);
-        }
-        let Some(mut current) = self.current.take() else {
-            let Some((number, path, db)) = self.files.pop_front() else { return Ok(None) };
-            let source = if db {
-                DumpRows::open(&path, collect.needs(), host)?.map(|rows| Source::Db(Box::new(rows)))
-            } else {
-                open_csv(&path, self.chunk_bytes, host)?
+    ) -> Result<Option<Piece<T>>, ReadError> {
+        loop {
+            if host.stopped() {
+                return Err(ReadError::Stopped);
+            }
+            let Some(current) = &mut self.current else {
+                let Some((number, path, db)) = self.files.pop_front() else { return Ok(None) };
+                let opened = if db {
+                    open_database(&path, collect, threads, host)?
+                } else {
+                    open_csv(&path, self.chunk_bytes, collect, threads, host)?
+                };
+                self.current =
+                    opened.map(|(pieces, places)| Current { number, path, rows_before: 0, pieces, places });
+                continue;
             };
-            self.current = source.map(|source| Current { number, path, rows_before: 0, source });
-            return Ok(Some(vec![]));
-        };
-        let (pieces, more) = match &mut current.source {
-            Source::Db(_) => current.db_round(collect, host)?,
-            Source::Csv { .. } => current.csv_round(collect, threads, host)?,
-        };
-        if more {
-            self.current = Some(current);
+            let Some(parsed) = current.pieces.next() else {
+                self.current = None;
+                continue;
+            };
+            let piece = current.account(parsed, host);
+            if !matches!(piece, Ok((_, true))) {
+                self.current = None;
+            }
+            if let (Some(piece), _) = piece? {
+                return Ok(Some(piece));
+            }
         }
-        Ok(Some(pieces))
     }
 }
 
-type Round<T> = (Vec<Piece<T>>, bool);
-
-impl Current {
-    fn csv_round<C: Collect>(
-        &mut self,
-        collect: &C,
-        threads: usize,
-        host: &dyn Host,
-    ) -> Result<Round<C::Output>, ReadError> {
-        let Source::Csv { chunks, first } = &mut self.source else { return Ok((vec![], false)) };
-        let mut round: Vec<(Chunk, usize)> = first.take().into_iter().collect();
-        let mut broken = None;
-        while round.len() < threads.max(1) && round.last().is_none_or(|(b, _)| !b.last) {
-            match chunks.next_chunk() {
-                Ok(Some(chunk)) => {
-                    host.count(Counter::BytesRead, chunk.bytes.len() as u64);
-                    round.push((chunk, 0));
-                }
-                Ok(None) => break,
-                Err(e) => {
-                    broken = Some(e);
-                    break;
-                }
-            }
-        }
-        let more = broken.is_none() && round.last().is_some_and(|(b, _)| !b.last);
-        let mut pieces = Vec::with_capacity(round.len());
-        for (parsed, (chunk, _)) in parse_all(collect, &round).into_iter().zip(&round) {
-            let (output, faults) = parsed?;
-            faults.report(&self.path, |at| Place::Line(chunk.line_at(at)), host)?;
-            pieces.push(Piece { file: self.number, rows_before: self.rows_before, output });
-            self.rows_before = self.rows_before.saturating_add_unsigned(faults.rows);
-        }
-        if let Some(e) = broken {
-            host.report(unreadable(&self.path, &e))?;
-        }
-        Ok((pieces, more))
-    }
-
-    fn db_round<C: Collect>(&mut self, collect: &C, host: &dyn Host) -> Result<Round<C::Output>, ReadError> {
-        let Source::Db(rows) = &mut self.source else { return Ok((vec![], false)) };
-        let (mut part, mut faults) = (collect.begin(), Faults::default());
-        let read = rows.next(DB_ROWS, &mut |row| {
-            match row {
-                Ok(record) => {
-                    collect.record(&mut part, record, faults.rows);
-                    faults.varieties.microseconds += u64::from(record.in_microseconds());
-                }
-                Err(rowid) => faults.add(Flaw::Fields, usize::try_from(rowid).unwrap_or(0), true),
-            }
-            faults.rows += 1;
-        });
-        let output = collect.finish(part, &mut faults.varieties)?;
-        faults.report(&self.path, |at| Place::Key(format!("rowid {at}")), host)?;
-        let piece = Piece { file: self.number, rows_before: self.rows_before, output };
-        self.rows_before = self.rows_before.saturating_add_unsigned(faults.rows);
-        let more = match read {
-            Ok(more) => more,
-            Err(e) => {
-                let mut finding = database::broken(&self.path, &e);
-                finding.message.push_str("; the rows behind the broken place are left out");
-                host.report(finding)?;
-                false
-            }
+impl<T: Send + 'static> Current<T> {
+    /// Tells the host what came of a piece; gives the piece, and whether there may be more.
+    fn account(&mut self, parsed: Parsed<T>, host: &dyn Host) -> Result<(Option<Piece<T>>, bool), ReadError> {
+        let Parsed { output, faults, start, bytes, broken, last } = parsed;
+        host.count(Counter::BytesRead, bytes);
+        let places = &mut self.places;
+        let place = |at: usize| match places {
+            Places::RowIds => Place::Key(format!("rowid {at}")),
+            // Only of what is read again to count its lines can a line not be told.
+            Places::Lines(chunks, known) => match chunks.line_at(start + at as u64, known) {
+                Ok(line) => Place::Line(line),
+                Err(_) => Place::Byte(start + at as u64),
+            },
         };
-        Ok((vec![piece], more))
+        faults.report(&self.path, place, host)?;
+        let more = broken.is_none() && !last;
+        if let Some(finding) = broken {
+            host.report(finding)?;
+        }
+        let rows_before = self.rows_before;
+        self.rows_before = rows_before.saturating_add_unsigned(faults.rows);
+        let piece = |output| Piece { file: self.number, rows_before, output };
+        Ok((output.transpose()?.map(piece), more))
     }
 }
 
-type Parsed<T> = Result<(T, Faults), ReadError>;
+type Opened<T> = Option<(InOrder<Parsed<T>>, Places)>;
 
-fn parse_all<C: Collect>(collect: &C, round: &[(Chunk, usize)]) -> Vec<Parsed<C::Output>> {
-    match round {
-        [] => vec![],
-        [(chunk, from)] => vec![parse(collect, chunk, *from)],
-        [(first, from), rest @ ..] => std::thread::scope(|scope| {
-            let running: Vec<_> =
-                rest.iter().map(|(c, from)| scope.spawn(move || parse(collect, c, *from))).collect();
-            // This thread takes a share of the work too.
-            let mut parsed = vec![parse(collect, first, *from)];
-            // A panic in a reader is a fault of ours; it must not look like an end of data.
-            parsed.extend(
-                running.into_iter().map(|t| t.join().unwrap_or_else(|p| std::panic::resume_unwind(p))),
-            );
+/// Opens a csv and reads its header; `None` when it is left out.
+fn open_csv<C: Collect>(
+    path: &Path,
+    chunk_bytes: u64,
+    collect: &Arc<C>,
+    threads: usize,
+    host: &dyn Host,
+) -> Result<Opened<C::Output>, ReadError> {
+    let file = match InputFile::open(path) {
+        Ok(file) => file,
+        Err(e) => return host.report(unreadable(path, &e)).map(|()| None),
+    };
+    host.count(Counter::FilesOpened, 1);
+    let mut head = vec![0; HEAD_BYTES];
+    match file.read_at(&mut head, 0) {
+        Ok(0) => {
+            let note = Finding::note(Kind::Empty, path, "the file is empty: no header and no rows");
+            return host.report(note).map(|()| None);
+        }
+        Ok(n) => head.truncate(n),
+        Err(e) => return host.report(unreadable(path, &e)).map(|()| None),
+    }
+    let Some(start) = header(&head, path, host)? else { return Ok(None) };
+    host.count(Counter::BytesRead, start as u64);
+    let chunks = Arc::new(Chunks::new(file, start as u64, chunk_bytes));
+    let worker = || -> Worker<Parsed<C::Output>> {
+        let (chunks, collect) = (Arc::clone(&chunks), Arc::clone(collect));
+        let (mut buffer, path) = (Buffer::default(), path.to_path_buf());
+        Box::new(move |number| match chunks.read(number, &mut buffer) {
+            Ok(chunk) => parse(collect.as_ref(), &chunk, number == 0),
+            Err(e) => Parsed::broken(unreadable(&path, &e)),
+        })
+    };
+    let count = chunks.count();
+    let pieces = InOrder::new(count, (0..workers(count, threads)).map(|_| worker()).collect());
+    Ok(Some((pieces, Places::Lines(chunks, (0, 1)))))
+}
+
+/// How many threads are of use for so many pieces.
+fn workers(pieces: u64, threads: usize) -> u64 {
+    pieces.min(threads as u64).max(1)
+}
+
+/// Opens a database; `None` when it is left out.
+fn open_database<C: Collect>(
+    path: &Path,
+    collect: &Arc<C>,
+    threads: usize,
+    host: &dyn Host,
+) -> Result<Opened<C::Output>, ReadError> {
+    let Some((dump, connection)) = Dump::open(path, collect.needs(), host)? else { return Ok(None) };
+    let pieces = dump.pieces().filter(|_| threads > 1);
+    let dump = Arc::new(dump);
+    let Some(count) = pieces else {
+        let (collect, path, mut next) = (Arc::clone(collect), path.to_path_buf(), Some(dump.all()));
+        let worker: Worker<Parsed<C::Output>> = Box::new(move |_| {
+            let Some((from, to)) = next.take() else { return Parsed::end() };
+            let (mut parsed, more) = rows(collect.as_ref(), &dump, &connection, (from, to), &path);
+            next = more.map(|from| (from, to));
+            parsed.last = more.is_none();
             parsed
-        }),
-    }
+        });
+        return Ok(Some((InOrder::new(u64::MAX, vec![worker]), Places::RowIds)));
+    };
+    let mut first = Some(connection);
+    let mut worker = || -> Worker<Parsed<C::Output>> {
+        let (dump, collect, path) = (Arc::clone(&dump), Arc::clone(collect), path.to_path_buf());
+        let mut connection = first.take();
+        Box::new(move |number| {
+            let connected = match connection.take() {
+                Some(connection) => Ok(connection),
+                None => dump.connect(),
+            };
+            match connected {
+                Ok(open) => {
+                    let parsed = rows(collect.as_ref(), &dump, &open, dump.piece(number), &path).0;
+                    connection = Some(open);
+                    parsed
+                }
+                Err(e) => Parsed::broken(database::broken(&path, &e)),
+            }
+        })
+    };
+    let workers = (0..workers(count, threads)).map(|_| worker()).collect();
+    Ok(Some((InOrder::new(count, workers), Places::RowIds)))
 }
 
-/// Parses a chunk from a position on.
-fn parse<C: Collect>(collect: &C, chunk: &Chunk, from: usize) -> Parsed<C::Output> {
+/// Collects rows of a database; tells where to go on when there may be more between these two.
+fn rows<C: Collect>(
+    collect: &C,
+    dump: &Dump,
+    connection: &Connection,
+    between: (i64, i64),
+    path: &Path,
+) -> (Parsed<C::Output>, Option<i64>) {
     let (mut part, mut faults) = (collect.begin(), Faults::default());
-    let mut at = from;
-    let text = |at: usize| chunk.bytes.get(at..).unwrap_or_default();
+    let read = dump.read(connection, between, &mut |row| {
+        match row {
+            Ok(record) => {
+                collect.record(&mut part, record, faults.rows);
+                faults.varieties.microseconds += u64::from(record.in_microseconds());
+            }
+            Err(rowid) => faults.add(Flaw::Fields, usize::try_from(rowid).unwrap_or(0), true),
+        }
+        faults.rows += 1;
+    });
+    let output = Some(collect.finish(part, &mut faults.varieties));
+    let (more, broken) = match read {
+        Ok(more) => (more, None),
+        Err(e) => (None, Some(e.finding(path))),
+    };
+    (Parsed { output, faults, start: 0, bytes: 0, broken, last: false }, more)
+}
+
+/// Parses the records of a chunk.
+fn parse<C: Collect>(collect: &C, chunk: &Chunk<'_>, first: bool) -> Parsed<C::Output> {
+    let (mut part, mut faults) = (collect.begin(), Faults::default());
+    let mut at = 0;
+    let text = |at: usize| chunk.text.get(at..).unwrap_or_default();
     // Only behind a header can there be something that starts no record.
-    if !record::starts(text(at)) {
+    if first && !record::starts(text(at)) {
         let end = record::end_of(text(at));
         if !text(at).get(..end).unwrap_or_default().trim_ascii().is_empty() {
             faults.add(Flaw::Stray, at, true);
@@ -224,7 +316,7 @@ fn parse<C: Collect>(collect: &C, chunk: &Chunk, from: usize) -> Parsed<C::Outpu
         }
         at += end;
     }
-    while at < chunk.bytes.len() {
+    while at < chunk.text.len() {
         let (found, used) = record::read(text(at));
         match found {
             Found::Record(record, flaw) => {
@@ -239,9 +331,10 @@ fn parse<C: Collect>(collect: &C, chunk: &Chunk, from: usize) -> Parsed<C::Outpu
         faults.rows += 1;
         at += used.max(1);
     }
-    faults.varieties.unended = u64::from(chunk.last && faults.rows > 0 && !chunk.bytes.ends_with(b"\n"));
-    let output = collect.finish(part, &mut faults.varieties)?;
-    Ok((output, faults))
+    faults.varieties.unended = u64::from(chunk.last && faults.rows > 0 && !chunk.text.ends_with(b"\n"));
+    let output = Some(collect.finish(part, &mut faults.varieties));
+    let bytes = chunk.text.len() as u64;
+    Parsed { output, faults, start: chunk.start, bytes, broken: None, last: false }
 }
 
 /// A file that cannot be read, as a problem.
@@ -259,27 +352,8 @@ pub(super) fn unreadable(path: &Path, e: &io::Error) -> Finding {
     Finding::problem(kind, path, format!("cannot be read: {e}{hint}"))
 }
 
-/// Opens a csv and reads its header; `None` when it is left out.
-fn open_csv(path: &Path, chunk_bytes: usize, host: &dyn Host) -> Result<Option<Source>, ReadError> {
-    let file = match InputFile::open(path) {
-        Ok(file) => file,
-        Err(e) => return host.report(unreadable(path, &e)).map(|()| None),
-    };
-    host.count(Counter::FilesOpened, 1);
-    let mut chunks = Chunks::new(file, chunk_bytes);
-    let first = match chunks.next_chunk() {
-        Ok(Some(chunk)) => chunk,
-        Ok(None) => {
-            let note = Finding::note(Kind::Empty, path, "the file is empty: no header and no rows");
-            return host.report(note).map(|()| None);
-        }
-        Err(e) => return host.report(unreadable(path, &e)).map(|()| None),
-    };
-    host.count(Counter::BytesRead, first.bytes.len() as u64);
-    let Some(from) = header(&first.bytes, path, host)? else { return Ok(None) };
-    debug_assert_eq!(chunks.file().path(), path);
-    Ok(Some(Source::Csv { chunks, first: Some((first, from)) }))
-}
+/// In so many bytes stands the header of a file that has one.
+const HEAD_BYTES: usize = 64 << 10;
 
 /// What some editors put at the start of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
@@ -303,14 +377,14 @@ fn header(bytes: &[u8], path: &Path, host: &dyn Host) -> Result<Option<usize>, R
     let end = memchr::memchr(b'\n', text).unwrap_or(text.len());
     let line = String::from_utf8_lossy(text.get(..end).unwrap_or_default());
     let names: Vec<&str> = line.trim().split(',').map(|n| n.trim().trim_matches('"')).collect();
-    let known = names.len() == super::database::DUMP_COLUMNS.len()
-        && names.iter().zip(super::database::DUMP_COLUMNS).all(|(n, known)| n.eq_ignore_ascii_case(known));
+    let known = names.len() == DUMP_COLUMNS.len()
+        && names.iter().zip(DUMP_COLUMNS).all(|(n, known)| n.eq_ignore_ascii_case(known));
     if !known {
         let found: String = line.trim().chars().take(120).collect();
         let message = format!(
             "not a dump of msMemScope: the first line is \"{}\", expected {}",
             found.escape_debug(),
-            super::database::DUMP_COLUMNS.join(",")
+            DUMP_COLUMNS.join(",")
         );
         host.report(Finding::problem(Kind::BadStructure, path, message).at(Place::Line(1)))?;
         return Ok(None);

@@ -188,16 +188,14 @@ impl StepReader {
         let mut rows = UnitRows::new(&self.unit);
         let mut repeats = Repeats::default();
         let mut processes: BTreeMap<Option<i64>, Vec<Boundary>> = BTreeMap::new();
-        while let Some(pieces) = rows.next_round(&Boundaries, self.request.threads, self.host.as_ref())? {
-            for piece in pieces {
-                self.host.reserve(piece.output.len() * size_of::<Boundary>())?;
-                for (pid, mut boundary) in piece.output {
-                    boundary.file = piece.file;
-                    let again =
-                        boundary.device.is_none() && repeats.is_repeated(piece.file, (pid, boundary.id));
-                    if !again {
-                        processes.entry(pid).or_default().push(boundary);
-                    }
+        let collect = Arc::new(Boundaries);
+        while let Some(piece) = rows.next_piece(&collect, self.request.threads, self.host.as_ref())? {
+            self.host.reserve(piece.output.len() * size_of::<Boundary>())?;
+            for (pid, mut boundary) in piece.output {
+                boundary.file = piece.file;
+                let again = boundary.device.is_none() && repeats.is_repeated(piece.file, (pid, boundary.id));
+                if !again {
+                    processes.entry(pid).or_default().push(boundary);
                 }
             }
         }

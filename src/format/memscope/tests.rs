@@ -183,7 +183,7 @@ fn chunks_threads_and_batches_do_not_change_rows() {
     ];
     for path in &paths {
         for (threads, chunk, batch) in
-            [(1, 1, 8192), (1, 300, 8192), (3, 5000, 7), (2, 777, 100), (4, 1 << 20, 1)]
+            [(1, 61, 8192), (1, 300, 8192), (3, 5000, 7), (2, 777, 100), (4, 1 << 20, 1)]
         {
             let host: Arc<dyn Host> = Arc::new(Notes::default());
             let unit = &units(&MemscopeEvents, &[path])[0];
@@ -205,6 +205,43 @@ fn chunks_threads_and_batches_do_not_change_rows() {
             got.sort();
             want.sort();
             assert_eq!(got, want, "{threads} {chunk} {batch}");
+        }
+    }
+}
+
+#[test]
+fn a_database_is_read_the_same_by_one_thread_and_by_several() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("memscope_dump_1.db");
+    let columns: Vec<String> = super::database::DUMP_COLUMNS.iter().map(|c| format!("\"{c}\"")).collect();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(&format!("CREATE TABLE memscope_dump ({})", columns.join(","))).unwrap();
+    let series = |rows: u32, rowid: &str| {
+        format!(
+            "WITH RECURSIVE n(n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM n WHERE n < {rows})
+             INSERT INTO memscope_dump (rowid, \"ID\", \"Event\", \"Event Type\", \"Timestamp(ns)\", \"Attr\")
+             SELECT {rowid}, n, 'FREE', 'PTA', 1790000000000000000 + n, '{{\"size\":\"' || n || '\"}}' FROM n"
+        )
+    };
+    let rows = |threads| {
+        let unit = &units(&MemscopeEvents, &[&path])[0];
+        let mut request = ReadRequest::new(projection(&MemscopeEvents, &["id", "size", "row_no"]));
+        request.threads = threads;
+        let mut reader = MemscopeEvents.open(unit, &request, Arc::new(Notes::default())).unwrap();
+        drain(reader.as_mut(), request.batch_rows)
+    };
+    // Without gaps, with small ones, with numbers below zero and up to the largest there is.
+    for rowid in [
+        "n + 1",
+        "n * 3 - 30000",
+        "9223372036854775807 - 20000 + n",
+        "CASE n % 9000 WHEN 0 THEN n * n ELSE n END",
+    ] {
+        db.execute_batch(&format!("DELETE FROM memscope_dump; {}", series(20_000, rowid))).unwrap();
+        let want = rows(1);
+        assert_eq!(want.len(), 20_001, "{rowid}");
+        for threads in [2, 5] {
+            assert_eq!(rows(threads), want, "{rowid}, {threads} threads");
         }
     }
 }
@@ -407,7 +444,7 @@ fn damaged_files_never_panic_and_account_for_all_rows() {
         assert_eq!((count.len(), other.problems()), (rows.len(), notes.problems()));
         let unit = &units(&MemscopeEvents, &[&path])[0];
         let request = ReadRequest::new(projection(&MemscopeEvents, &[]));
-        let small = UnitRows::new(unit).with_chunk_bytes(1 + random(900));
+        let small = UnitRows::new(unit).with_chunk_bytes(1 + random(900) as u64);
         let mut reader = EventReader::new(unit, &request, small, Arc::new(Notes::default())).unwrap();
         let again = drain(&mut reader, 8192);
         let first = rows.iter().zip(&again).position(|(a, b)| a != b).unwrap_or(rows.len().min(again.len()));

@@ -5,7 +5,6 @@
 //! locked, and nothing is ever created beside it.
 
 mod chains;
-mod file;
 mod memory;
 mod op_log;
 mod strings;
@@ -19,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::source::{Counter, Finding, Host, Kind, ReadError};
+use crate::source::{Counter, Degree, Finding, Host, Kind, ReadError, check_database, connect_database};
 
 use super::allocations::Allocation;
 use super::ops::{Detail, OpLog};
@@ -43,8 +42,9 @@ impl ProfilerDb {
     /// # Errors
     /// [`ReadError::Refused`] when the host does not take it.
     pub fn open(path: &Path, host: &dyn Host) -> Result<Option<Self>, ReadError> {
-        let Some(bytes) = file::check(path, host)? else { return Ok(None) };
-        match file::connect(path) {
+        // The profiler itself keeps no log: one beside its file is that of a viewer.
+        let Some(bytes) = check_database(path, Degree::Note, host)? else { return Ok(None) };
+        match connect_database(path) {
             Ok(conn) => Ok(Some(Self {
                 conn,
                 path: path.to_path_buf(),

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use crate::format::ascend_profile::ops::{Detail, NO_STACK, Op, OpLog, QueueSlice};
-use crate::source::{Counter, Degree, Finding, Kind};
+use crate::source::{Counter, Degree, Finding, Kind, file_name};
 
 use super::chains::Chains;
-use super::file::file_name;
 use super::strings::Strings;
 use super::table::{At, Cell, Column, Found, Table, find, optional, required};
 use super::{Access, Budget, Fault};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use crate::source::{Degree, Finding, Kind, Place};
+use crate::source::{Degree, Finding, Kind, Place, quoted_name};
 use crate::text::decimal;
 
 use super::{Access, Budget, Fault};
@@ -70,7 +70,7 @@ fn shape(conn: &Connection, name: &str) -> rusqlite::Result<Shape> {
         let integer = row.get::<_, Option<String>>(1)?.is_some_and(|t| t.eq_ignore_ascii_case("integer"));
         let (column, place): (String, i64) = (row.get(0)?, row.get(2)?);
         if place > 0 {
-            keys.push((place, format!("\"{}\"", column.replace('"', "\"\""))));
+            keys.push((place, quoted_name(&column)));
         }
         columns.push((column, integer && place > 0));
     }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::format::ascend_profile::ops::NO_STACK;
-use crate::source::{Degree, Place};
+use crate::source::{Place, file_name};
 
 use super::*;
 
@@ -613,10 +613,10 @@ fn nothing_is_created_and_a_journal_is_mentioned() {
         names
     };
     for suffix in ["", "-wal"] {
-        let name = format!("{}{suffix}", file::file_name(&made.path));
+        let name = format!("{}{suffix}", file_name(&made.path));
         fs::copy(made.dir.path().join(&name), copy.join(&name)).unwrap();
     }
-    let path = copy.join(file::file_name(&made.path));
+    let path = copy.join(file_name(&made.path));
     let before = (names(&copy), fs::read(&path).unwrap());
     let host = Listener { strict: true, ..Listener::default() };
     assert_eq!(allocations(&path, 5, &host).len(), 1);
@@ -625,7 +625,7 @@ fn nothing_is_created_and_a_journal_is_mentioned() {
     assert_eq!((names(&copy), fs::read(&path).unwrap()), before);
 
     fs::write(
-        copy.join(format!("{}-journal", file::file_name(&path))),
+        copy.join(format!("{}-journal", file_name(&path))),
         [0xd9, 0xd5, 5, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0],
     )
     .unwrap();

@@ -7,14 +7,15 @@ use crate::source::{Condition, Test};
 use super::*;
 
 /// All rows of a unit, as text and as what they are, under some conditions.
-fn rows(format: &dyn Format, unit: &Unit, conditions: Vec<Condition>, chunk: usize) -> Vec<String> {
+fn rows(format: &dyn Format, unit: &Unit, conditions: Vec<Condition>, chunk: u64) -> Vec<String> {
     let mut request = ReadRequest::new(projection(format, &[]));
     request.conditions = conditions;
-    let rows = UnitRows::new(unit).with_chunk_bytes(chunk);
     let host: Arc<dyn Host> = Arc::new(Notes::default());
     let mut reader: Box<dyn UnitReader> = if format.name() == "memscope_events" {
+        let rows = UnitRows::new(unit).with_chunk_bytes(chunk);
         Box::new(EventReader::new(unit, &request, rows, host).unwrap())
     } else {
+        let rows = UnitRows::new(unit).with_chunk_bytes(chunk);
         Box::new(BlockReader::new(unit, &request, rows, host).unwrap())
     };
     drain(reader.as_mut(), request.batch_rows)

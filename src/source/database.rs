@@ -1,6 +1,5 @@
-//! Opening a database file so that it is only read, whatever is in it.
+//! SQLite files among the inputs: opened so that they are only read, whatever is in them.
 
-use std::ffi::OsStr;
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,7 +7,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::source::{Finding, Host, InputFile, Kind, ReadError};
+use super::file::{InputFile, file_name};
+use super::{Counter, Degree, Finding, Host, Kind, ReadError};
 
 /// The first bytes of every SQLite 3 file that is not encrypted.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -16,21 +16,31 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// First bytes of a rollback journal that still has something to undo.
 const HOT_JOURNAL: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// What can be told from the file alone, before SQLite sees it: its size, or `None` after a problem
-/// was reported in skip mode.
+/// What can be told from a database file alone, before SQLite sees it: its size in bytes, or `None`
+/// after a problem was reported in skip mode.
 ///
-/// SQLite would refuse the same files, but with a message that names neither cause nor remedy.
-pub(super) fn check(path: &Path, host: &dyn Host) -> Result<Option<u64>, ReadError> {
+/// SQLite would refuse the same files, but with a message that names neither cause nor remedy. `log`
+/// is how much a write-ahead log beside it matters, for it is not read: a problem where the tool
+/// that records leaves its newest rows there, a note where it is a mere possibility.
+///
+/// # Errors
+/// [`ReadError::Refused`] when the host does not take a problem.
+pub fn check_database(path: &Path, log: Degree, host: &dyn Host) -> Result<Option<u64>, ReadError> {
     let refuse =
         |kind: Kind, message: String| host.report(Finding::problem(kind, path, message)).map(|()| None);
     let file = match InputFile::open(path) {
         Ok(file) => file,
         Err(e) => {
             let kind = if e.kind() == ErrorKind::NotFound { Kind::Missing } else { Kind::Unreadable };
-            return refuse(kind, format!("cannot be opened: {e}; expected a SQLite database"));
+            let hint = if e.kind() == ErrorKind::PermissionDenied {
+                ": read it as the user who owns it, or chmod it"
+            } else {
+                ""
+            };
+            return refuse(kind, format!("cannot be opened: {e}; expected a SQLite database{hint}"));
         }
     };
-    host.count(crate::source::Counter::FilesOpened, 1);
+    host.count(Counter::FilesOpened, 1);
     if file.is_empty() {
         return refuse(
             Kind::Empty,
@@ -57,7 +67,7 @@ pub(super) fn check(path: &Path, host: &dyn Host) -> Result<Option<u64>, ReadErr
         );
         return refuse(Kind::BadStructure, message);
     }
-    beside(path, host)?;
+    beside(path, log, host)?;
     Ok(Some(file.len()))
 }
 
@@ -74,11 +84,25 @@ fn stated_size(head: &[u8; 100]) -> u64 {
 }
 
 /// Looks at the journals beside a database: an immutable database is read without them.
-fn beside(path: &Path, host: &dyn Host) -> Result<(), ReadError> {
+fn beside(path: &Path, log: Degree, host: &dyn Host) -> Result<(), ReadError> {
     let wal = with_suffix(path, "-wal");
     if wal.metadata().is_ok_and(|m| m.is_file() && m.len() > 0) {
-        let message = format!("not checkpointed: the newest rows may be in {}", file_name(&wal));
-        host.report(Finding::note(Kind::Unused, path, message))?;
+        let name = file_name(&wal);
+        host.report(match log {
+            Degree::Note => Finding::note(
+                Kind::Unused,
+                path,
+                format!("not checkpointed: the newest rows may be in {name}, which is not read"),
+            ),
+            Degree::Problem => Finding::problem(
+                Kind::Unused,
+                path,
+                format!(
+                    "the newest rows are still in {name}, which is not read because that would change the \
+                     files; copy the database with it, and open and close the copy once with sqlite3"
+                ),
+            ),
+        })?;
     }
     let journal = with_suffix(path, "-journal");
     let mut head = [0; 8];
@@ -86,7 +110,7 @@ fn beside(path: &Path, host: &dyn Host) -> Result<(), ReadError> {
     if hot && head == HOT_JOURNAL {
         let message = format!(
             "a write was interrupted or is still going on: {} lies beside it; rows may be half written; \
-             wait for the profiler to end, or open and close it once with sqlite3",
+             wait for the writer to end, or open and close a copy of both once with sqlite3",
             file_name(&journal)
         );
         host.report(Finding::problem(Kind::BadStructure, path, message))?;
@@ -100,16 +124,14 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// The last part of a path, for messages.
-pub(super) fn file_name(path: &Path) -> String {
-    path.file_name().map(OsStr::to_string_lossy).unwrap_or_default().into_owned()
-}
-
 /// Connects to a database that is neither locked, changed nor given any file beside it.
 ///
 /// The schema of a file from elsewhere can hold views, triggers and expressions that run functions;
 /// none of them is of use here, so they are switched off rather than trusted.
-pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+///
+/// # Errors
+/// The error of SQLite, also for a schema that is damaged.
+pub fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(immutable_uri(path), flags)?;
@@ -132,9 +154,14 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(conn)
 }
 
+/// A name from a file as SQL writes it.
+pub fn quoted_name(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// The path as a `file:` URI with everything but plain characters percent-encoded.
 fn immutable_uri(path: &Path) -> String {
-    let bytes = path_bytes(path.as_os_str());
+    let bytes = path_bytes(path);
     let mut uri = String::with_capacity(bytes.len() + 40);
     // An empty authority keeps a path that starts with two slashes from being read as one.
     uri.push_str(if bytes.first() == Some(&b'/') { "file://" } else { "file:" });
@@ -153,13 +180,13 @@ fn immutable_uri(path: &Path) -> String {
 }
 
 #[cfg(unix)]
-fn path_bytes(path: &OsStr) -> Vec<u8> {
-    std::os::unix::ffi::OsStrExt::as_bytes(path).to_vec()
+fn path_bytes(path: &Path) -> Vec<u8> {
+    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()).to_vec()
 }
 
 /// With `/` for `\`, and `/C:/...` for a path with a drive, as SQLite wants it in a URI.
 #[cfg(windows)]
-fn path_bytes(path: &OsStr) -> Vec<u8> {
+fn path_bytes(path: &Path) -> Vec<u8> {
     let text = path.to_string_lossy().replace('\\', "/");
     let drive = text.as_bytes().get(1) == Some(&b':');
     format!("{}{text}", if drive { "/" } else { "" }).into_bytes()
