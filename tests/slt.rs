@@ -1,8 +1,14 @@
 //! Runs every `tests/slt/**/*.slt` file as a test of its own.
 //!
-//! Each file runs in four configurations, {1, 4 partitions} x {batch size 1, 8192}, and must give
-//! the same answers in all of them. Records that must differ can say `onlyif partitions4` and the
-//! like; the labels are `partitions1`, `partitions4`, `batch1`, `batch8192`.
+//! The answers must not depend on how a session is set up: {1, 2, 4, 7 partitions} x {batch size 1,
+//! 7, 8192} x {memory limit none, small}, and each promise of our scans switched off (the settings
+//! `rl_insight.*`). Each file runs in four of these configurations, another choice for each file;
+//! `RELIABILITY=long cargo test --test slt` runs every file in all of them.
+//!
+//! Records that must differ say so by a label: `onlyif partitions4`, `batch1`, `memory_limit`;
+//! `onlyif plans` stands before EXPLAIN, whose answer is the plan that the settings change;
+//! `skipif filter_pushdown_off` and the like stand before records whose point is what is not read.
+//! `grep -rn 'if .*_off' tests/slt` lists these exceptions.
 //!
 //! `SLT_COMPLETE=1 cargo test --test slt [filter]` writes the real results into the files. They
 //! are to be read and checked against the data by hand before they are kept.
@@ -28,32 +34,34 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
-use rl_insight_sql::session;
 use sqllogictest::harness::{Arguments, Failed, Trial, glob, run};
 use sqllogictest::{AsyncDB, ColumnType, DBOutput, Runner, default_validator, strict_column_validator};
+
+#[path = "slt/configurations.rs"]
+mod configurations;
+use configurations::{Configuration, LABELLED, configurations, every_configuration_has_its_turn};
 
 fn main() {
     let places = Places::find();
     let slt = places.repository.join("tests/slt");
-    let mut tests: Vec<Trial> = glob(&format!("{}/**/*.slt", slt.display()))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|file| trial(&slt, file, &places))
-        .collect();
-    tests.sort_by(|a, b| a.name().cmp(b.name()));
+    let mut files: Vec<PathBuf> =
+        glob(&format!("{}/**/*.slt", slt.display())).into_iter().flatten().flatten().collect();
+    files.sort();
+    every_configuration_has_its_turn(files.len());
+    let tests: Vec<Trial> =
+        files.into_iter().enumerate().map(|(at, file)| trial(&slt, at, file, &places)).collect();
     assert!(!tests.is_empty(), "no .slt file below {}", slt.display());
     run(&Arguments::from_args(), tests).exit();
 }
 
-fn trial(slt: &Path, file: PathBuf, places: &Places) -> Trial {
+fn trial(slt: &Path, at: usize, file: PathBuf, places: &Places) -> Trial {
     let name = file.strip_prefix(slt).unwrap_or(&file).with_extension("").display().to_string();
     let absent = name.starts_with("shared") && places.shared.is_none();
     if absent {
         eprintln!("{name}: ignored, there is neither ../shared nor a directory in RLI_SHARED");
     }
     let places = places.clone();
-    Trial::test(name, move || check(&file, &places)).with_ignored_flag(absent)
+    Trial::test(name, move || check(at, &file, &places)).with_ignored_flag(absent)
 }
 
 /// Directories that the files name in braces.
@@ -83,35 +91,21 @@ impl Places {
     }
 }
 
-/// How a session is set up; the answers must not depend on it.
-#[derive(Clone, Copy)]
-struct Configuration {
-    partitions: usize,
-    batch: usize,
-}
-
-const CONFIGURATIONS: [Configuration; 4] = [
-    Configuration { partitions: 1, batch: 8192 },
-    Configuration { partitions: 4, batch: 8192 },
-    Configuration { partitions: 1, batch: 1 },
-    Configuration { partitions: 4, batch: 1 },
-];
-
-fn check(file: &Path, places: &Places) -> Result<(), Failed> {
+fn check(at: usize, file: &Path, places: &Places) -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(async {
         if env::var_os("SLT_COMPLETE").is_some() {
-            for configuration in CONFIGURATIONS {
+            for configuration in LABELLED {
                 complete(file, places, configuration).await?;
             }
         }
         // Also after completing: this is where a result that differs between configurations shows.
-        for configuration in CONFIGURATIONS {
+        for configuration in configurations(at) {
             let mut runner = runner(places, configuration);
-            runner.run_file_async(file).await.map_err(|e| {
-                let Configuration { partitions, batch } = configuration;
-                format!("with {partitions} partitions and batch size {batch}: {}", e.display(false))
-            })?;
+            runner
+                .run_file_async(file)
+                .await
+                .map_err(|e| format!("with {configuration}: {}", e.display(false)))?;
         }
         Ok::<(), Failed>(())
     });
@@ -137,8 +131,9 @@ fn runner(
     });
     runner.with_normalizer(keep);
     runner.with_column_validator(strict_column_validator);
-    runner.add_label(&format!("partitions{}", configuration.partitions));
-    runner.add_label(&format!("batch{}", configuration.batch));
+    for label in configuration.labels() {
+        runner.add_label(&label);
+    }
     runner
 }
 
@@ -169,11 +164,8 @@ struct Engine {
 
 impl Engine {
     fn new(places: &Places, configuration: Configuration) -> Result<Self, Failure> {
-        let config = session::config()
-            .with_target_partitions(configuration.partitions)
-            .with_batch_size(configuration.batch);
         let scratch = tempfile::tempdir().map_err(|e| Failure(e.to_string()))?;
-        let context = session::context(config).map_err(|e| Failure(e.to_string()))?;
+        let context = configuration.context().map_err(|e| Failure(e.to_string()))?;
         Ok(Self { context, names: places.names(scratch.path()), _scratch: scratch })
     }
 
