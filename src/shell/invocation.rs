@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use super::confine::Root;
 use super::failure::Failure;
 use super::flags::{EngineFlags, Flags, FormatFlag, OnErrorFlag};
-use super::output::{Format, Look};
+use super::output::{Format, JsonStyle, Look};
 use super::parameters::Parameters;
 use super::script::Script;
 use super::voice::Voice;
@@ -183,6 +183,8 @@ impl Invocation {
             width: None,
             headers: !flags.no_headers,
             null: flags.null_value,
+            group_digits: flags.group_digits,
+            json: JsonStyle { nonfinite: flags.json_nonfinite, integers: flags.json_big_integers },
             pager: scripts.is_none() && to_terminal && !flags.no_pager,
         };
         let init = match (flags.no_init, flags.init) {

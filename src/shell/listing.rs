@@ -105,7 +105,7 @@ pub(crate) async fn columns(
     let provider = context.table_provider(table.clone()).await.ok();
     let schema = match provider {
         Some(provider) => Some(provider.schema()),
-        None => function_schema(context, table.table()).await?,
+        None => function_schema(table.table()).await?,
     };
     let rows = schema.map(|schema| {
         let fields = schema.fields().iter().cloned().collect::<Vec<_>>();
@@ -122,13 +122,15 @@ pub(crate) async fn columns(
 }
 
 /// The schema of the rows of a table function.
-async fn function_schema(context: &SessionContext, name: &str) -> Result<Option<Arc<Schema>>> {
+async fn function_schema(name: &str) -> Result<Option<Arc<Schema>>> {
     if let Some(function) = all_table_functions().iter().find(|f| f.name == name) {
         return Ok(Some(function.schema()));
     }
     let Some(function) = session::library(context)?.get(name) else {
         return Ok(None);
     };
+    // In a session of its own: in this one, paths may be confined to a directory.
+    let context = session::context(session::config())?;
     // Planning reads nothing, so any path will do; parameters without a default are mostly numbers.
     let inner = function.signature().split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
     let required = inner.split(',').map(str::trim).filter(|p| !p.is_empty() && !p.contains("=>"));
@@ -175,7 +177,11 @@ pub(crate) fn sql_type(data_type: &DataType) -> String {
     }
 }
 
-fn texts<const N: usize>(
+/// Rows of texts.
+///
+/// # Errors
+/// When arrow does not take them, which does not happen.
+pub(crate) fn texts<const N: usize>(
     names: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) -> Result<RecordBatch, ArrowError> {

@@ -102,12 +102,3 @@ pub(super) fn tables(runner: &Runner, pattern: &str) -> String {
     sql.push_str(") ORDER BY kind DESC, \"schema\", name");
     sql
 }
-
-/// `.settings`: a query for the settings of the engine.
-pub(super) fn settings(pattern: &str) -> String {
-    let pattern = if pattern.is_empty() { "*" } else { pattern };
-    format!(
-        "SELECT name, value, description FROM information_schema.df_settings WHERE name LIKE '{}' ORDER BY name",
-        like(pattern)
-    )
-}

@@ -39,6 +39,7 @@ pub(crate) enum Argument {
 pub(super) enum Action {
     Describe,
     Diagnostics,
+    Digits,
     Format,
     Functions,
     Headers,
@@ -97,7 +98,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     command(
         Action::Functions,
-        &["\\df", ".functions"],
+        &["\\df", "\\h", ".functions"],
         "[PATTERN]",
         Argument::Free,
         "list functions: how to call them, and what for",
@@ -152,6 +153,13 @@ pub(crate) const COMMANDS: &[Command] = &[
         Argument::Free,
         "how wide a table may be; 0 is as wide as the screen",
     ),
+    command(
+        Action::Digits,
+        &[".digits"],
+        "on|off",
+        Argument::Switch,
+        "group the digits of numbers in tables",
+    ),
     command(Action::Headers, &[".headers"], "on|off", Argument::Switch, "the line of names in csv and tsv"),
     command(Action::NullValue, &[".nullvalue"], "[TEXT]", Argument::Free, "what stands for NULL in text"),
     command(
@@ -167,11 +175,11 @@ pub(crate) const COMMANDS: &[Command] = &[
         &[".settings"],
         "[PATTERN]",
         Argument::Free,
-        "the settings of the engine; SET changes them",
+        "what is set and by whom: flags, variables, config.toml, SET",
     ),
     command(Action::Read, &["\\i", ".read"], "FILE", Argument::Path, "run the SQL in a file"),
     command(Action::History, &[".history"], "[N]", Argument::Free, "what was typed last"),
-    command(Action::Help, &["\\?", "\\h", ".help", "help"], "[COMMAND]", Argument::Command, "this list"),
+    command(Action::Help, &["\\?", ".help", "help"], "[COMMAND]", Argument::Command, "this list"),
     command(
         Action::Quit,
         &["\\q", ".quit", ".exit", "quit", "exit"],
