@@ -7,11 +7,13 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use super::amount::parse_size;
+use super::language::Wanted;
 use super::output::{BigIntegers, Format, Nonfinite};
 use super::voice::Colours;
 use super::watch::Progress;
 
-const AFTER_HELP: &str = "\
+/// What stands below the flags.
+pub(crate) const AFTER_HELP: &str = "\
 With -c or -f the program runs what they give, in the order of the command line, and ends. Without
 them it runs the SQL that it reads from standard input, or shows a prompt when that is a terminal.
 Commands of the prompt (\\? lists them) also work in scripts, on lines of their own.
@@ -241,6 +243,17 @@ pub(crate) struct EngineFlags {
         default_value_t
     )]
     pub(crate) color: Colours,
+
+    /// In which language help, remarks and errors are
+    #[arg(
+        long,
+        env = "RL_INSIGHT_SQL_LANG",
+        hide_env_values = true,
+        value_enum,
+        value_name = "LANG",
+        default_value_t
+    )]
+    pub(crate) lang: Wanted,
 
     /// Print results, errors and warnings that a result is not complete; nothing else
     #[arg(short, long)]

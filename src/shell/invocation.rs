@@ -67,7 +67,11 @@ impl Engine {
             on_error: flags.on_error,
             functions: flags.functions,
             parameters: Parameters::read(&flags.parameters).map_err(Failure::Usage)?,
-            voice: if keeping { Voice::keeping() } else { Voice::new(flags.quiet, flags.color) },
+            voice: if keeping {
+                Voice::keeping()
+            } else {
+                Voice::new(flags.quiet, flags.color, flags.lang.language())
+            },
             verbose: flags.verbose,
         })
     }

@@ -8,7 +8,7 @@
 //! | [`run`], [`statement`], [`workers`], [`engine`] | scripts to results: waiting, one statement, its threads, its limits |
 //! | [`guard`], [`confine`], [`inputs`] | what statements may do, and to which files |
 //! | [`output`], [`footer`], [`pager`] | results to bytes in their destination |
-//! | [`voice`], [`watch`] | what is said besides, and progress |
+//! | [`voice`], [`language`], [`watch`] | what is said besides, in which language, and progress |
 //! | [`prompt`], [`commands`], [`complete`] | what happens on a terminal |
 //! | [`listing`], [`run_dir`], [`doctor`] | what there is: functions, columns, data, limits |
 //! | [`agent`] | the one JSON object for programs |
@@ -31,6 +31,7 @@ mod footer;
 mod guard;
 mod inputs;
 mod invocation;
+mod language;
 mod listing;
 mod output;
 mod pager;
@@ -59,6 +60,7 @@ use config::Config;
 use failure::Failure;
 use flags::{Flags, Sub};
 use invocation::{Invocation, Surroundings};
+use language::Wanted;
 use run::Runner;
 use settings::Settings;
 
@@ -79,7 +81,7 @@ enum Wrong {
 /// Parses a command line twice: what is wrong with it is said before what is wrong with `config.toml`, and help
 /// is there in any case.
 fn parse(args: &[OsString]) -> Result<Given, Wrong> {
-    let command = Flags::command();
+    let command = Wanted::early(args).language().command(Flags::command());
     let matches = command.clone().try_get_matches_from(args).map_err(Wrong::Usage)?;
     let flags = Flags::from_arg_matches(&matches).map_err(Wrong::Usage)?;
     let reads = match &flags.command {
@@ -113,12 +115,16 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             if agent {
                 agent::print_failure(&failure);
             } else {
-                failure.tell();
+                failure.tell(Wanted::early(&args).language());
             }
             return failure.exit_code();
         }
     };
     let Given { mut flags, matches, config } = given;
+    let mut language = flags.engine.lang.language();
+    if let Some(Sub::Check(check)) = &flags.command {
+        language = check.engine.lang.language();
+    }
     let done = match flags.command.take() {
         None => {
             let settings = Settings::new(&Flags::command(), &matches, &config);
@@ -136,7 +142,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell();
+            failure.tell(language);
             failure.exit_code()
         }
     }
@@ -165,7 +171,7 @@ fn man_page() -> Result<Vec<u8>, Failure> {
 
 /// Runs SQL, from scripts or a prompt.
 fn session(flags: Flags, matches: &ArgMatches, settings: Settings) -> ExitCode {
-    let agent = flags.agent;
+    let (agent, language) = (flags.agent, flags.engine.lang.language());
     let around = Surroundings {
         stdin_is_terminal: io::stdin().is_terminal(),
         stdout_is_terminal: io::stdout().is_terminal(),
@@ -176,7 +182,7 @@ fn session(flags: Flags, matches: &ArgMatches, settings: Settings) -> ExitCode {
             if agent {
                 agent::print_failure(&failure);
             } else {
-                failure.tell();
+                failure.tell(language);
             }
             return failure.exit_code();
         }

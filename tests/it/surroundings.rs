@@ -26,7 +26,8 @@ fn run_at(home: &Path, variables: &[(&str, &str)], args: &[&str]) -> Run {
 /// Name, value and origin of one setting.
 fn setting(home: &Path, variables: &[(&str, &str)], args: &[&str], name: &str) -> (String, String) {
     let query = format!(".settings {name}");
-    let args: Vec<&str> = args.iter().copied().chain(["--format", "tsv", "--no-headers", "-c", &query]).collect();
+    let args: Vec<&str> =
+        args.iter().copied().chain(["--format", "tsv", "--no-headers", "-c", &query]).collect();
     let done = run_at(home, variables, &args);
     assert_eq!(done.code, Some(0), "{done:?}");
     let mut fields = done.stdout.split('\t');
@@ -39,7 +40,8 @@ fn a_setting_comes_from_the_flag_the_environment_the_file_or_the_default_in_this
     let home = home("# mine\nmemory-limit = \"2g\"\n");
     let file = home.path().join(".config/rl-insight-sql/config.toml").display().to_string();
     let variable = [("RL_INSIGHT_SQL_MEMORY_LIMIT", "3g")];
-    let of = |variables: &[(&str, &str)], args: &[&str]| setting(home.path(), variables, args, "memory_limit");
+    let of =
+        |variables: &[(&str, &str)], args: &[&str]| setting(home.path(), variables, args, "memory_limit");
     let flag = ["--memory-limit", "4g"];
     assert_eq!(of(&variable, &flag), ("4g".into(), "flag --memory-limit".into()));
     let environment = "environment variable RL_INSIGHT_SQL_MEMORY_LIMIT".to_owned();
@@ -71,7 +73,11 @@ fn settings_say_what_changed_them() {
     assert!(of("", "datafusion.catalog.information_schema").contains(",true,rl-insight-sql,"));
     // Every flag that can be set is there, errands are not.
     let all = of("", "*");
-    assert!(all.contains("\ngroup_digits,false,default,") && !all.contains("\noutput,") && !all.contains("\nhelp,"));
+    assert!(
+        all.contains("\ngroup_digits,false,default,")
+            && !all.contains("\noutput,")
+            && !all.contains("\nhelp,")
+    );
 }
 
 #[test]
@@ -79,7 +85,10 @@ fn a_broken_file_of_settings_is_an_error_that_can_be_passed_by() {
     let home = home("\ntimre = true\n");
     let done = run_at(home.path(), &[], &["-c", "select 1"]);
     assert!(done.code == Some(2) && done.stdout.is_empty(), "{done:?}");
-    assert!(done.stderr.contains("config.toml: line 2: timre is no setting\nhint: did you mean timer?"), "{done:?}");
+    assert!(
+        done.stderr.contains("config.toml: line 2: timre is no setting\nhint: did you mean timer?"),
+        "{done:?}"
+    );
     assert!(done.stderr.contains("--no-init runs without this file"), "{done:?}");
     let done = run_at(home.path(), &[], &["--agent", "-c", "select 1"]);
     assert!(done.code == Some(2) && done.stderr.is_empty() && done.stdout.contains("\"code\":2"), "{done:?}");
@@ -104,15 +113,37 @@ fn switches_can_be_set_by_variables() {
 }
 
 #[test]
+fn the_language_is_that_of_the_environment_unless_it_is_said() {
+    let home = home("");
+    let chinese = |variables: &[(&str, &str)], args: &[&str]| {
+        let args: Vec<&str> = args.iter().copied().chain(["-c", "select nope"]).collect();
+        let done = run_at(home.path(), variables, &args);
+        assert!(done.code == Some(1) && done.stderr.contains("nope"), "{done:?}");
+        done.stderr.starts_with("错误：")
+    };
+    assert!(chinese(&[("LANG", "zh_CN.UTF-8")], &[]) && chinese(&[("LC_ALL", "zh_TW"), ("LANG", "C")], &[]));
+    assert!(!chinese(&[("LC_ALL", "C"), ("LANG", "zh_CN.UTF-8")], &[]) && !chinese(&[], &[]));
+    assert!(!chinese(&[("LANG", "zh_CN.UTF-8")], &["--lang", "en"]));
+    assert!(chinese(&[("RL_INSIGHT_SQL_LANG", "zh")], &[]));
+    fs::write(home.path().join(".config/rl-insight-sql/config.toml"), "lang = \"zh\"").unwrap();
+    assert!(chinese(&[], &[]) && !chinese(&[], &["--no-init"]));
+}
+
+#[test]
 fn odd_homes_are_no_reason_to_fail() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("file"), "").unwrap();
     let readable = home.path().join("fixed");
     fs::create_dir(&readable).unwrap();
     fs::set_permissions(&readable, fs::Permissions::from_mode(0o555)).unwrap();
-    for at in [Path::new("/nowhere"), Path::new(""), Path::new("relative"), &home.path().join("file"), &readable] {
+    for at in
+        [Path::new("/nowhere"), Path::new(""), Path::new("relative"), &home.path().join("file"), &readable]
+    {
         let done = run_at(at, &[], &["-c", "select 1 a"]);
-        assert!(done.code == Some(0) && done.stdout == "a\n1\n" && done.stderr.is_empty(), "{at:?}: {done:?}");
+        assert!(
+            done.code == Some(0) && done.stdout == "a\n1\n" && done.stderr.is_empty(),
+            "{at:?}: {done:?}"
+        );
         assert_eq!(run_at(at, &[], &["doctor"]).code, Some(0));
     }
     let done = collect(program(&["-c", ".history"]).output().unwrap());

@@ -20,7 +20,7 @@ pub(super) fn help(runner: &Runner, about: &str) -> Result<(), Failure> {
     for command in COMMANDS.iter().filter(|c| about.is_empty() || c.is_named(about)) {
         known = true;
         let names = command.names.join(", ");
-        voice.tell(format_args!("{:<36}{}", usage(&names, command.argument), command.help));
+        voice.tell(format_args!("{:<36}{}", usage(&names, command.argument), voice.words(command.help)));
     }
     if !known {
         return Err(Failure::Query(format!("the command {about} is unknown; \\? lists the commands")));

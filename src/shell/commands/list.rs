@@ -11,7 +11,7 @@ pub(crate) struct Command {
     pub(super) argument: &'static str,
     /// What the argument is, for completion.
     pub(crate) takes: Argument,
-    pub(super) help: &'static str,
+    pub(crate) help: &'static str,
     pub(super) action: Action,
 }
 
@@ -22,6 +22,10 @@ pub(crate) enum Argument {
     Free,
     /// A table or a table function.
     Table,
+    /// Any function.
+    Function,
+    /// A setting of the engine.
+    Setting,
     /// A function of the library.
     Question,
     /// A file or directory.
@@ -100,7 +104,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         Action::Functions,
         &["\\df", "\\h", ".functions"],
         "[PATTERN]",
-        Argument::Free,
+        Argument::Function,
         "list functions: how to call them, and what for",
     ),
     command(
@@ -174,7 +178,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         Action::Settings,
         &[".settings"],
         "[PATTERN]",
-        Argument::Free,
+        Argument::Setting,
         "what is set and by whom: flags, variables, config.toml, SET",
     ),
     command(Action::Read, &["\\i", ".read"], "FILE", Argument::Path, "run the SQL in a file"),
