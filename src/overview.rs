@@ -18,8 +18,12 @@ use crate::table::{TableFunction, all_table_functions};
 pub struct Overview {
     /// One entry per table that has data there, in the order of the table functions.
     pub found: Vec<Found>,
+    /// Table functions without a view that can read the paths, when no view could.
+    pub readers: Vec<&'static str>,
     /// What each table function that has no data there looked for, when nothing at all was found.
     pub looked_for: Vec<Finding>,
+    /// Paths that hold nothing, when others do. What only a glob matched is not among them.
+    pub empty: Vec<String>,
 }
 
 /// The data of one table function below the paths.
@@ -159,11 +163,21 @@ impl Overview {
                 overview.found.push(found);
             }
         }
+        let named = roots.iter().filter(|root| !root.from_glob).map(|root| root.path.display().to_string());
+        let full: HashSet<&String> = overview.found.iter().flat_map(|found| &found.paths).collect();
+        overview.empty = named.filter(|path| !full.is_empty() && !full.contains(path)).collect();
         overview.looked_for.dedup_by(|a, b| a.message == b.message);
-        if !overview.found.is_empty() {
+        if overview.found.is_empty() {
+            overview.readers = other_readers(&roots);
+        } else {
             overview.looked_for.clear();
         }
         Ok(overview)
+    }
+
+    /// Whether there is something to read.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.readers.is_empty()
     }
 
     /// Creates the views in a session; `on_error` is `strict` or `skip`, as for the functions.
@@ -177,4 +191,13 @@ impl Overview {
         }
         Ok(())
     }
+}
+
+/// The table functions without a view that find something of their own below the roots.
+fn other_readers(roots: &[Root]) -> Vec<&'static str> {
+    let reads = |function: &&TableFunction| {
+        let alone = function.view.is_none() && function.paths.len() == 1;
+        alone && function.format().discover(roots).is_ok_and(|layout| !layout.units.is_empty())
+    };
+    all_table_functions().iter().filter(reads).map(|function| function.name).collect()
 }

@@ -27,6 +27,17 @@ fn prompt(home: &Path, args: &[&str]) -> PtySession {
     spawn_command(command, Some(60_000)).unwrap()
 }
 
+/// The same in a terminal of so many columns, with more variables, and any home.
+fn prompt_in(columns: usize, home: &Path, variables: &[(&str, &str)], args: &[&str]) -> PtySession {
+    let mut command = Command::new("sh");
+    let script = format!("stty cols {columns} rows 24; exec \"$0\" \"$@\"");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_rl-insight-sql")]).args(args).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.envs([("TERM", "xterm"), ("PAGER", "cat"), ("NO_COLOR", "1")]).env("HOME", home);
+    command.envs(variables.iter().copied());
+    spawn_command(command, Some(60_000)).unwrap()
+}
+
 /// Held by the test that runs.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -178,5 +189,94 @@ fn progress_is_shown_on_the_terminal_and_erased() {
     session.exp_string("peak memory").unwrap();
     session.exp_string("\r\u{1b}[K").unwrap();
     session.exp_string("took more than 4 s").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn tables_fit_narrow_and_wide_terminals() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    let query =
+        "SELECT 1234567 AS number, 'a text that is longer than the screen' AS words, 3 AS c, 4 AS d, 5 AS e;";
+    let mut session = prompt_in(20, home.path(), &[], &[]);
+    session.exp_string(BEGIN).unwrap();
+    session.send_line(query).unwrap();
+    session.exp_string(END).unwrap();
+    let drawn = session.exp_string("left out").unwrap();
+    let lines: Vec<&str> = drawn.lines().filter(|line| line.starts_with(['+', '|'])).collect();
+    assert!(lines.len() >= 4 && lines.iter().all(|line| line.chars().count() <= 20), "{drawn}");
+    assert!(drawn.contains('…') && drawn.contains("1234567"), "{drawn}");
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+    let mut session = prompt_in(400, home.path(), &[], &[]);
+    session.exp_string(BEGIN).unwrap();
+    session.send_line(query).unwrap();
+    session.exp_string(END).unwrap();
+    let drawn = session.exp_string("(1 row)").unwrap();
+    assert!(drawn.contains("a text that is longer than the screen") && !drawn.contains('…'), "{drawn}");
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn a_prompt_starts_whatever_home_is_like() {
+    let _alone = alone();
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::write(scratch.path().join("file"), "").unwrap();
+    let file = scratch.path().join("file");
+    for (home, history) in [(Path::new("/nowhere"), "/proc/none/history"), (&file, ""), (&file, "/dev/full")]
+    {
+        let mut session = prompt_in(100, home, &[("RL_INSIGHT_SQL_HISTORY", history)], &[]);
+        session.exp_string(BEGIN).unwrap();
+        ask(&mut session, "SELECT 40 + 2 AS answer;", "42");
+        ask(&mut session, "SELECT 40 + 3 AS answer;", "43");
+        session.send_control('d').unwrap();
+        session.exp_eof().unwrap();
+    }
+}
+
+#[test]
+fn a_path_that_holds_nothing_is_said_and_the_prompt_stays() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("empty")).unwrap();
+    let mut session = prompt(home.path(), &["-q", "empty"]);
+    session.exp_string("empty: nothing found that can be read").unwrap();
+    session.exp_string("no profile found; looked at any depth").unwrap();
+    session.exp_string(BEGIN).unwrap();
+    ask(&mut session, ".open empty", "hint: give the directory of a run, or one above it");
+    ask(&mut session, "SELECT 40 + 2 AS answer;", "42");
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn words_and_values_are_completed_where_they_are_typed() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    big_run(&home.path().join("训练"), "");
+    let mut session = prompt(home.path(), &["-q", "训练"]);
+    session.exp_string(BEGIN).unwrap();
+    complete(&mut session, ".open 训练/act", "训练/actor_update/");
+    complete(&mut session, "SELECT * FROM memory_peaks('训", "训练/");
+    complete(&mut session, "SELECT * FROM memory_growth('x', window => '", "step");
+    complete(&mut session, "\\d memory_f", "memory_fragmentation");
+    complete(&mut session, "SET datafusion.execution.batch_s", "batch_size");
+    ask(&mut session, "SELECT count(DISTINCT rank_id) AS n FROM memory_events('训练/compute_ref');", "42");
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn the_prompt_speaks_chinese_where_that_is_the_language() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    let mut session = prompt_in(100, home.path(), &[("LANG", "zh_CN.UTF-8")], &[]);
+    session.exp_string("\\? 列出命令").unwrap();
+    session.exp_string(BEGIN).unwrap();
+    ask(&mut session, "\\?", "查看路径中有什么");
+    ask(&mut session, "SELECT nope;", "错误：没有名为 nope 的列");
+    ask(&mut session, "SELECT 1 AS a;", "(1 行)");
+    session.send_line("\\q").unwrap();
     session.exp_eof().unwrap();
 }

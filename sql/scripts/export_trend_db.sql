@@ -4,4 +4,5 @@
 --
 -- The content is that of `msprobe data2db`. To choose ranks or steps add a WHERE, for example
 -- WHERE rank = 3; for steps as the directories count them give micro_step => false to dump_trend.
+-- A target that exists is replaced with --force on the command line, and else refused.
 COPY (SELECT * FROM dump_trend($dump)) TO $target STORED AS TREND_DB;

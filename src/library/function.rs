@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::own_names::give_own_names;
+use super::values::Values;
 
 /// A table function that is a query.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ struct Parameter {
     name: String,
     /// Its default as SQL.
     default: Option<String>,
+    /// What it takes, where the header says so.
+    values: Option<Values>,
 }
 
 impl LibraryFunction {
@@ -71,7 +74,18 @@ impl LibraryFunction {
                      and _, each name once"
                 );
             }
-            parameters.push(Parameter { name: name.to_owned(), default });
+            parameters.push(Parameter { name: name.to_owned(), default, values: None });
+        }
+        let values = source.lines().zip(1..).filter_map(|(line, at)| Some((line.strip_prefix("-- Values:")?, at)));
+        for (line, at) in values {
+            let (name, text) = line.split_once("=>").unwrap_or((line, ""));
+            let Some(parameter) = parameters.iter_mut().find(|p| p.name == name.trim()) else {
+                return plan_err!("{origin}, line {at}: values of {}, which is no parameter", name.trim());
+            };
+            match Values::parse(text) {
+                Ok(values) => parameter.values = Some(values),
+                Err(e) => return plan_err!("{origin}, line {at}: {}", e.strip_backtrace()),
+            }
         }
         let name = name.to_owned();
         Ok(Self { name, signature, purpose, parameters, origin, source, query: OnceLock::new() })
@@ -108,7 +122,13 @@ impl LibraryFunction {
     /// When the file holds anything but one query, or a default is no expression.
     pub fn check(&self) -> Result<()> {
         self.query()?;
-        self.parameters.iter().try_for_each(|p| self.default(p).map(drop))
+        self.parameters.iter().try_for_each(|p| match self.default(p)? {
+            // NULL stands for an argument that was not given.
+            Some(default) if default.to_string() != "NULL" => {
+                self.values(p)?.check(&self.name, &p.name, default).map(drop)
+            }
+            _ => Ok(()),
+        })
     }
 
     fn query(&self) -> Result<&Query> {
@@ -141,6 +161,21 @@ impl LibraryFunction {
         }
     }
 
+    /// What a parameter takes.
+    fn values(&self, parameter: &Parameter) -> Result<Values> {
+        match &parameter.values {
+            Some(values) => Ok(values.clone()),
+            None => Ok(Values::of(&parameter.name, self.default(parameter)?.as_ref())),
+        }
+    }
+
+    /// The texts that a parameter can be chosen from; empty when it takes something else.
+    pub fn choices(&self, parameter: &str) -> Vec<String> {
+        let found = self.parameters.iter().find(|p| p.name == parameter);
+        let values = found.and_then(|parameter| self.values(parameter).ok());
+        values.map(|values| values.texts().to_vec()).unwrap_or_default()
+    }
+
     /// The query with the arguments of a call in the place of its parameters.
     ///
     /// # Errors
@@ -167,6 +202,7 @@ impl LibraryFunction {
             let Some(parameter) = self.parameters.iter().find(|known| known.name == name) else {
                 return plan_err!("{}: unknown argument {name}, expected {}", self.name, self.signature);
             };
+            let value = self.values(parameter)?.check(&self.name, &name, value)?;
             if given.insert(&parameter.name, value).is_some() {
                 return plan_err!("{}: {name} is given twice", self.name);
             }

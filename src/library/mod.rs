@@ -10,11 +10,12 @@
 //!
 //! followed by one query in which the parameters stand as `$path`, `$match`, ... A call is replaced
 //! by that query while it is planned, so predicates and limits reach the scan as if the query had
-//! been written out.
+//! been written out. What the parameters take is checked before that, see [`values`].
 
 mod function;
 mod own_names;
 mod planner;
+mod values;
 
 use std::borrow::Cow;
 use std::fs;

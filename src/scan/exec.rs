@@ -25,6 +25,7 @@ use datafusion::physical_plan::{
 use crate::source::{Condition, DataError, Finding, Format, Unit};
 
 use super::host::HostMaker;
+use super::progress::{Progress, Told};
 use super::stream::run_units;
 use super::{OnError, Promise, Promises, keys};
 
@@ -57,6 +58,8 @@ pub struct ScanSpec {
     threads: usize,
     /// What the scan may claim and do.
     pub(super) promises: Promises,
+    /// What its readers tell about themselves.
+    pub(super) told: Arc<Told>,
     /// The one answer that all partitions of a failing scan give.
     pub(super) survey: Arc<OnceLock<DataError>>,
 }
@@ -86,6 +89,7 @@ impl ScanSpec {
             limit: None,
             on_error: OnError::Strict,
             promises: Promises::default(),
+            told: Arc::default(),
             survey: Arc::default(),
         }
     }
@@ -193,6 +197,19 @@ impl UnitScanExec {
     /// Whether columns may be taken away from it.
     pub(super) fn may_be_narrowed(&self) -> bool {
         self.spec.promises.keeps(Promise::ProjectionPushdown)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        let (begun, current) = self.spec.told.look();
+        let units = || self.spec.runs.iter().flatten();
+        Progress {
+            units: units().count(),
+            begun,
+            files: units().map(|unit| unit.files.len()).sum(),
+            bytes: units().map(Unit::bytes).sum(),
+            current,
+        }
     }
 
     /// The same scan with these of its columns, in this order.

@@ -13,6 +13,7 @@ mod host;
 mod keys;
 mod partition;
 mod promises;
+mod progress;
 mod prune;
 mod rowwise;
 mod run;
@@ -25,6 +26,7 @@ pub use exec::{ScanSpec, UnitScanExec};
 pub use host::PROBLEMS_LEFT_OUT;
 pub use partition::partition_units;
 pub use promises::{Promise, Promises};
+pub use progress::Progress;
 pub use prune::{is_unit_filter, prune_units};
 pub use rowwise::{Scanned, in_order, narrowed, scanned};
 

@@ -11,7 +11,7 @@ use crate::source::{Finding, Host, ReadError, ReadRequest, Unit, UnitReader};
 use super::OnError;
 use super::exec::ScanSpec;
 use super::host::ScanHost;
-use super::survey::survey;
+use super::survey::{survey, unit_name};
 
 /// How the units of one partition are read, whoever reads them.
 #[derive(Debug, Clone)]
@@ -65,6 +65,7 @@ impl Reading {
         limit: Option<usize>,
         host: &Arc<ScanHost>,
     ) -> Result<Box<dyn UnitReader>, ReadError> {
+        self.spec.told.begin(|| unit_name(&self.spec, unit));
         self.known_problems(unit).into_iter().try_for_each(|f| host.report(f))?;
         let request = ReadRequest { limit, ..self.request.clone() };
         self.spec.format.open(unit, &request, Arc::clone(host) as Arc<dyn Host>)

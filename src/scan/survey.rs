@@ -48,7 +48,7 @@ pub(super) fn survey(spec: &ScanSpec, met: &[Finding]) -> DataError {
 }
 
 /// How a unit is called in messages: by its keys, `role actor, rank_id 3`.
-fn unit_name(spec: &ScanSpec, unit: &Unit) -> String {
+pub(super) fn unit_name(spec: &ScanSpec, unit: &Unit) -> String {
     let named = |(column, value): (&KeyColumn, &KeyValue)| match value {
         KeyValue::Text(text) => Some(format!("{} {text}", column.name)),
         KeyValue::Int(n) => Some(format!("{} {n}", column.name)),

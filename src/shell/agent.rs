@@ -11,13 +11,14 @@ use serde_json::{Map, Value, json};
 use super::failure::Failure;
 use super::invocation::Caps;
 use super::listing::sql_type;
-use super::output::JsonRows;
+use super::output::{JsonRows, JsonStyle};
 use super::voice::Voice;
 
 /// What will be answered: the last result, as much of it as the caps allow. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     caps: Caps,
+    style: JsonStyle,
     last: Arc<Mutex<Last>>,
 }
 
@@ -32,13 +33,13 @@ struct Last {
 
 impl Answer {
     /// Nothing to answer yet.
-    pub(crate) fn new(caps: Caps) -> Self {
-        Self { caps, last: Arc::default() }
+    pub(crate) fn new(caps: Caps, style: JsonStyle) -> Self {
+        Self { caps, style, last: Arc::default() }
     }
 
     /// A result with these columns begins; it takes the place of the one before.
     pub(crate) fn begin(&self, schema: &SchemaRef) -> Collector {
-        let rows = JsonRows::new(schema);
+        let rows = JsonRows::new(schema, self.style);
         let columns = rows.names().iter().zip(schema.fields());
         let columns = columns.map(|(name, field)| json!({"name": name, "type": sql_type(field.data_type())}));
         if let Ok(mut last) = self.last.lock() {

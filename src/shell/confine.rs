@@ -1,8 +1,9 @@
 //! `--root`: no file outside of one directory is read or written, whatever the SQL says.
 //!
 //! Table functions are checked when they are called, which every query over our formats comes down to,
-//! views and functions that are queries included. COPY and CREATE EXTERNAL TABLE are checked on their
-//! plans, and the files of commands when they are run.
+//! views and functions that are queries included; the files that are found for them when a query is
+//! planned (see [`inputs`](super::inputs)). COPY and CREATE EXTERNAL TABLE are checked on their plans, and
+//! the files of commands when they are run.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use rl_insight_sql::source::expand_roots;
 use rl_insight_sql::table::{Arguments, FormatFunction, TableFunction, Takes, all_table_functions};
 
 use super::failure::Failure;
+use super::inputs::Inputs;
 
 /// The directory that files must be in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,33 +79,55 @@ impl Root {
         }
     }
 
-    /// Puts checked functions in the place of all table functions that read files.
-    pub(crate) fn confine(&self, context: &SessionContext) {
-        for function in all_table_functions() {
-            let confined = Confined { function: *function, root: self.clone() };
-            context.register_udtf(function.name, Arc::new(confined));
-        }
+    /// Whether an existing file is inside, all links followed.
+    pub(crate) fn holds_file(&self, file: &Path) -> bool {
+        // What is not there cannot be read, and whoever tries says so.
+        file.canonicalize().map_or(true, |real| real.starts_with(&self.real))
+    }
+
+    /// What is said about a file that only a link makes part of the root.
+    pub(crate) fn refusal_of_link(&self, file: &Path) -> String {
+        let real = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+        format!(
+            "{}: a link leads to {}, outside of {}, and --root allows only what is in it\nhint: name the \
+             directories without that link, or choose another root",
+            file.display(),
+            real.display(),
+            self.given.display()
+        )
     }
 }
 
-/// A table function that reads only below the root.
-#[derive(Debug)]
-struct Confined {
-    function: TableFunction,
-    root: Root,
+/// Puts functions that look at their arguments in the place of all table functions that read files.
+pub(crate) fn watch_calls(context: &SessionContext, root: Option<&Root>, inputs: &Inputs) {
+    for function in all_table_functions() {
+        let watched = Watched { function: *function, root: root.cloned(), inputs: inputs.clone() };
+        context.register_udtf(function.name, Arc::new(watched));
+    }
 }
 
-impl TableFunctionImpl for Confined {
+/// A table function that reads only below the root, and whose files are never written.
+#[derive(Debug)]
+struct Watched {
+    function: TableFunction,
+    root: Option<Root>,
+    inputs: Inputs,
+}
+
+impl TableFunctionImpl for Watched {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let arguments = Arguments::read(self.function.name, self.function.paths, args.exprs())?;
         let is_file = |name: &str| {
             self.function.arguments.iter().any(|a| a.name == name && matches!(a.takes, Takes::File))
         };
-        let files = arguments.options.iter().filter(|(name, _)| is_file(name)).map(|(_, value)| value);
-        for path in arguments.paths.iter().chain(files) {
-            let refused = |f: Failure| DataFusionError::Plan(f.text().unwrap_or_default().to_owned());
-            self.root.pass(path).map_err(refused)?;
+        let files = || arguments.options.iter().filter(|(name, _)| is_file(name)).map(|(_, value)| value);
+        if let Some(root) = &self.root {
+            for path in arguments.paths.iter().chain(files()) {
+                let refused = |f: Failure| DataFusionError::Plan(f.text().unwrap_or_default().to_owned());
+                root.pass(path).map_err(refused)?;
+            }
         }
+        self.inputs.add_files(files().map(PathBuf::from));
         FormatFunction::new(self.function).call_with_args(args)
     }
 }

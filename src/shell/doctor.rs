@@ -37,6 +37,7 @@ pub(crate) async fn run(paths: Vec<String>) -> Result<(), Failure> {
     };
     line("history", shown(places::history_file()));
     line("start file", shown(places::init_file()));
+    line("settings", shown(places::config_file()));
     line("pager", env::var("PAGER").unwrap_or_else(|_| "less".into()));
     let terminal = |is: bool| if is { "terminal" } else { "no terminal" };
     line(

@@ -4,13 +4,16 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::SessionContext;
 use rl_insight_sql::session;
 
+use super::confine::{Root, watch_calls};
 use super::failure::{Failure, clear_text};
+use super::inputs::{Inputs, Watchful};
 use super::invocation::Engine;
 
 /// A session context as the command line wants it.
@@ -27,6 +30,18 @@ pub(crate) fn context(engine: &Engine) -> Result<SessionContext, Failure> {
             .map_err(|e| Failure::Usage(format!("--functions: {}", clear_text(&e))))?;
     }
     Ok(context)
+}
+
+/// The same session, with every call and every plan looked at: what is read is remembered, and must be
+/// below the root, if there is one.
+pub(crate) fn watched(context: SessionContext, root: Option<&Root>, inputs: &Inputs) -> SessionContext {
+    let rule = Watchful { inputs: inputs.clone(), root: root.cloned() };
+    let state = SessionStateBuilder::new_from_existing(context.state())
+        .with_physical_optimizer_rule(Arc::new(rule))
+        .build();
+    let context = SessionContext::new_with_state(state);
+    watch_calls(&context, root, inputs);
+    context
 }
 
 /// Memory that the operators of all queries share fairly; they spill to disk when it gets short. An

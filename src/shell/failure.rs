@@ -11,6 +11,8 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 use rl_insight_sql::source::DataError;
 
+use super::language::Language;
+
 /// Why the program, or one statement of it, ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -127,15 +129,21 @@ impl Failure {
         }
     }
 
+    /// What is to be said about it, if anything, in a language and with or without colour.
+    pub(crate) fn said(&self, language: Language, colour: bool) -> Option<String> {
+        let text = language.say(self.text()?).into_owned();
+        let error = language.error();
+        Some(match (self.is_interrupt(), colour) {
+            (true, _) => text,
+            (false, true) => format!("\u{1b}[1;31m{error}\u{1b}[0m {text}"),
+            (false, false) => format!("{error} {text}"),
+        })
+    }
+
     /// Says on stderr what went wrong, if there is something to say.
-    pub(crate) fn tell(&self) {
-        match self {
-            Failure::Interrupted => tell("interrupted"),
-            other => {
-                if let Some(text) = other.text() {
-                    tell(format_args!("error: {text}"));
-                }
-            }
+    pub(crate) fn tell(&self, language: Language) {
+        if let Some(text) = self.said(language, false) {
+            tell(text);
         }
     }
 }

@@ -3,14 +3,17 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
 use super::amount::parse_size;
-use super::output::Format;
+use super::language::Wanted;
+use super::output::{BigIntegers, Format, Nonfinite};
 use super::voice::Colours;
 use super::watch::Progress;
 
-const AFTER_HELP: &str = "\
+/// What stands below the flags.
+pub(crate) const AFTER_HELP: &str = "\
 With -c or -f the program runs what they give, in the order of the command line, and ends. Without
 them it runs the SQL that it reads from standard input, or shows a prompt when that is a terminal.
 Commands of the prompt (\\? lists them) also work in scripts, on lines of their own.
@@ -21,7 +24,8 @@ there as views: memory, memory_record, trend, ... One path is also $run in SQL: 
 Results go to stdout; everything else goes to stderr.
   csv       NULL is an empty field, the empty string is \"\"
   tsv       tab, newline, carriage return and backslash are \\t \\n \\r \\\\; NULL is \\N
-  json      one array per result, on one line; ndjson: one object per row; NaN and infinities are strings;
+  json      one array per result, on one line; ndjson: one object per row; NaN and infinities are strings
+            (--json-nonfinite null makes them null);
             of several columns with one name the later ones get a number: a, a_2
   table     shows the first rows only (see --max-rows), and on a terminal as much as fits its width;
             no other format ever leaves out anything
@@ -38,7 +42,8 @@ Exit codes:
   130  interrupted with Ctrl-C
 
 Files and environment:
-  Flags named with [env: ...] can be given there; the command line comes first.
+  Flags named with [env: ...] can be given there, and in $XDG_CONFIG_HOME/rl-insight-sql/config.toml
+  (~/.config), as memory_limit = \"4g\"; the command line comes first, then the environment.
   $XDG_STATE_HOME/rl-insight-sql/history (~/.local/state) keeps what is typed; RL_INSIGHT_SQL_HISTORY
   names another file, or none when it is empty. $XDG_CONFIG_HOME/rl-insight-sql/init.sql (~/.config) is
   run when the prompt starts. PAGER, NO_COLOR, CLICOLOR_FORCE and TERM mean what they always do.
@@ -86,11 +91,11 @@ pub(crate) struct Flags {
     pub(crate) force: bool,
 
     /// How many rows a table shows; 0 shows all [default: 40, with --agent 1000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, env = "RL_INSIGHT_SQL_MAX_ROWS", hide_env_values = true, value_name = "N")]
     pub(crate) max_rows: Option<usize>,
 
     /// How many bytes of rows --agent prints
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "100k")]
+    #[arg(long, env = "RL_INSIGHT_SQL_MAX_BYTES", hide_env_values = true, value_name = "SIZE", value_parser = parse_size, default_value = "100k")]
     pub(crate) max_bytes: usize,
 
     /// Leave out the line of column names in csv and tsv
@@ -101,16 +106,42 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TEXT")]
     pub(crate) null_value: Option<String>,
 
+    /// Group the digits of numbers in tables: 1,234,567
+    #[arg(long, env = "RL_INSIGHT_SQL_GROUP_DIGITS", hide_env_values = true, value_parser = BoolishValueParser::new())]
+    pub(crate) group_digits: bool,
+
+    /// What NaN and infinities are in json, ndjson and with --agent
+    #[arg(
+        long,
+        env = "RL_INSIGHT_SQL_JSON_NONFINITE",
+        hide_env_values = true,
+        value_enum,
+        value_name = "AS",
+        default_value_t
+    )]
+    pub(crate) json_nonfinite: Nonfinite,
+
+    /// What 64-bit integers beyond 2^53 are in json, ndjson and with --agent
+    #[arg(
+        long,
+        env = "RL_INSIGHT_SQL_JSON_BIG_INTEGERS",
+        hide_env_values = true,
+        value_enum,
+        value_name = "AS",
+        default_value_t
+    )]
+    pub(crate) json_big_integers: BigIntegers,
+
     /// How the session is set up
     #[command(flatten)]
     pub(crate) engine: EngineFlags,
 
     /// Read and write no file outside of this directory, whatever the SQL says
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "RL_INSIGHT_SQL_ROOT", hide_env_values = true, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
 
     /// Refuse every statement that writes
-    #[arg(long)]
+    #[arg(long, env = "RL_INSIGHT_SQL_READ_ONLY", hide_env_values = true, value_parser = BoolishValueParser::new())]
     pub(crate) read_only: bool,
 
     /// Answer with exactly one JSON object on stdout, for programs; implies --read-only
@@ -130,11 +161,18 @@ pub(crate) struct Flags {
     pub(crate) fail_on_partial: bool,
 
     /// After each statement say how long it took and what it read
-    #[arg(long)]
+    #[arg(long, env = "RL_INSIGHT_SQL_TIMER", hide_env_values = true, value_parser = BoolishValueParser::new())]
     pub(crate) timer: bool,
 
     /// When to show progress
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    #[arg(
+        long,
+        env = "RL_INSIGHT_SQL_PROGRESS",
+        hide_env_values = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t
+    )]
     pub(crate) progress: Progress,
 
     /// The same as --progress never
@@ -142,14 +180,14 @@ pub(crate) struct Flags {
     pub(crate) no_progress: bool,
 
     /// Do not use a pager
-    #[arg(long)]
+    #[arg(long, env = "RL_INSIGHT_SQL_NO_PAGER", hide_env_values = true, value_parser = BoolishValueParser::new())]
     pub(crate) no_pager: bool,
 
     /// Run this file when the prompt starts, instead of init.sql
     #[arg(long, value_name = "FILE")]
     pub(crate) init: Option<PathBuf>,
 
-    /// Do not run init.sql
+    /// Do not run init.sql, and do not read config.toml
     #[arg(long, conflicts_with = "init")]
     pub(crate) no_init: bool,
 
@@ -196,8 +234,26 @@ pub(crate) struct EngineFlags {
     pub(crate) parameters: Vec<String>,
 
     /// When to use colours on stderr
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    #[arg(
+        long,
+        env = "RL_INSIGHT_SQL_COLOR",
+        hide_env_values = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t
+    )]
     pub(crate) color: Colours,
+
+    /// In which language help, remarks and errors are
+    #[arg(
+        long,
+        env = "RL_INSIGHT_SQL_LANG",
+        hide_env_values = true,
+        value_enum,
+        value_name = "LANG",
+        default_value_t
+    )]
+    pub(crate) lang: Wanted,
 
     /// Print results, errors and warnings that a result is not complete; nothing else
     #[arg(short, long)]

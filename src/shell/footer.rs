@@ -26,7 +26,7 @@ pub(crate) fn tell(voice: &Voice, format: Format, written: Written) -> Option<Ve
     if let Some(mut text) = held {
         // The line belongs below the table, also in the pager.
         if !voice.is_quiet() || left_out > 0 || columns_left_out > 0 {
-            text.extend_from_slice(line.as_bytes());
+            text.extend_from_slice(voice.words(&line).as_bytes());
             text.push(b'\n');
         }
         return Some(text);

@@ -1,16 +1,16 @@
 //! What statements may do: decided on their logical plans, because text can be written in many ways.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
-use rl_insight_sql::sink::all_exports;
+use rl_insight_sql::format::input_name;
 
 use super::confine::Root;
 use super::failure::Failure;
+use super::inputs::Inputs;
 
 /// Lets plans pass, or not.
 #[derive(Debug, Clone, Default)]
@@ -19,8 +19,8 @@ pub(crate) struct Guard {
     pub(crate) read_only: bool,
     /// Existing targets may be replaced.
     pub(crate) force: bool,
-    /// Files that are input, and never a target.
-    pub(crate) inputs: Arc<Vec<PathBuf>>,
+    /// Files that were read, and are never a target.
+    pub(crate) inputs: Inputs,
     /// Where all files must be, if not anywhere.
     pub(crate) root: Option<Root>,
 }
@@ -48,14 +48,15 @@ impl Guard {
             if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = &node {
                 let outside = table.locations.iter().find_map(|location| self.inside(location).err());
                 refusal = refusal.take().or(outside);
+                table
+                    .locations
+                    .iter()
+                    .for_each(|location| self.inputs.add_place(local(location).to_path_buf()));
             }
             let LogicalPlan::Copy(mut copy) = node else { return Ok(Transformed::no(node)) };
             let keys = [OVERWRITE.to_owned(), format!("format.{OVERWRITE}")];
             let given: Vec<String> = keys.iter().filter_map(|key| copy.options.remove(key)).collect();
-            // Our own exports replace a file as a whole, when the new one is complete.
-            let kind = copy.file_type.get_ext();
-            let whole = all_exports().iter().any(|export| export.name().eq_ignore_ascii_case(&kind));
-            let allowed = self.force || whole || given.iter().any(|v| v.eq_ignore_ascii_case("true"));
+            let allowed = self.force || given.iter().any(|v| v.eq_ignore_ascii_case("true"));
             if refusal.is_none() {
                 let hint = "give --force, or OPTIONS (overwrite 'true') behind the COPY";
                 refusal = self.target(&copy.output_url, allowed, hint).err();
@@ -82,17 +83,9 @@ impl Guard {
     /// [`Failure::Refused`] when it is outside of the root, is input, or is there already and may not be replaced.
     pub(crate) fn target(&self, target: &str, allowed: bool, hint: &str) -> Result<(), Failure> {
         self.inside(target)?;
-        let path = Path::new(target.strip_prefix("file://").unwrap_or(target));
+        let path = local(target);
+        self.protect(path)?;
         let Ok(there) = fs::metadata(path) else { return Ok(()) };
-        let real = fs::canonicalize(path).ok();
-        let same =
-            |input: &&PathBuf| input.file_name() == path.file_name() && fs::canonicalize(input).ok() == real;
-        if real.is_some() && self.inputs.iter().any(|input| same(&input)) {
-            return Err(Failure::Refused(format!(
-                "{}: this is input data, which is never written\nhint: name another file",
-                path.display()
-            )));
-        }
         let empty = there.is_dir() && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         // A terminal or a pipe is not replaced by being written to.
         let kept = there.is_file() || there.is_dir();
@@ -101,6 +94,40 @@ impl Guard {
         }
         Ok(())
     }
+
+    /// Whether none of the files that a plan writes is one that the session has read, or is about to read for
+    /// it. To be asked once the plan is made physical: only then it is known what it reads.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] when one is.
+    pub(crate) fn pass_targets(&self, plan: &LogicalPlan) -> Result<(), Failure> {
+        let mut refusal = None;
+        plan.apply_with_subqueries(|node| {
+            if let (None, LogicalPlan::Copy(copy)) = (&refusal, node) {
+                refusal = self.protect(local(&copy.output_url)).err();
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// Refuses what is input data, whether this session reads it or not.
+    fn protect(&self, target: &Path) -> Result<(), Failure> {
+        let why = match (self.inputs.hold(target), input_name(target)) {
+            (true, _) => "this session reads it".to_owned(),
+            (false, Some(name)) => format!("by its name it is {name}"),
+            (false, None) => return Ok(()),
+        };
+        let target = target.display();
+        Err(Failure::Refused(format!(
+            "{target}: {why}, and input data is never written\nhint: name another file"
+        )))
+    }
+}
+
+/// The path of a local file, however it is written.
+fn local(target: &str) -> &Path {
+    Path::new(target.strip_prefix("file://").unwrap_or(target))
 }
 
 /// What in a plan writes, or is not known to be harmless.

@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use super::confine::Root;
 use super::failure::Failure;
 use super::flags::{EngineFlags, Flags, FormatFlag, OnErrorFlag};
-use super::output::{Format, Look};
+use super::output::{Format, JsonStyle, Look};
 use super::parameters::Parameters;
 use super::script::Script;
 use super::voice::Voice;
@@ -67,7 +67,11 @@ impl Engine {
             on_error: flags.on_error,
             functions: flags.functions,
             parameters: Parameters::read(&flags.parameters).map_err(Failure::Usage)?,
-            voice: if keeping { Voice::keeping() } else { Voice::new(flags.quiet, flags.color) },
+            voice: if keeping {
+                Voice::keeping()
+            } else {
+                Voice::new(flags.quiet, flags.color, flags.lang.language())
+            },
             verbose: flags.verbose,
         })
     }
@@ -183,6 +187,8 @@ impl Invocation {
             width: None,
             headers: !flags.no_headers,
             null: flags.null_value,
+            group_digits: flags.group_digits,
+            json: JsonStyle { nonfinite: flags.json_nonfinite, integers: flags.json_big_integers },
             pager: scripts.is_none() && to_terminal && !flags.no_pager,
         };
         let init = match (flags.no_init, flags.init) {

@@ -9,6 +9,7 @@ use datafusion::common::TableReference;
 use datafusion::error::Result;
 use datafusion::logical_expr::Documentation;
 use datafusion::prelude::SessionContext;
+use rl_insight_sql::library::LibraryPlanner;
 use rl_insight_sql::session;
 use rl_insight_sql::table::all_table_functions;
 
@@ -121,14 +122,19 @@ pub(crate) async fn columns(
     Ok(rows.transpose()?)
 }
 
-/// The schema of the rows of a table function.
-async fn function_schema(context: &SessionContext, name: &str) -> Result<Option<Arc<Schema>>> {
+/// The schema of the rows of a table function; `None` when there is no such function of ours.
+///
+/// # Errors
+/// When a call of it cannot be planned.
+pub(crate) async fn function_schema(context: &SessionContext, name: &str) -> Result<Option<Arc<Schema>>> {
     if let Some(function) = all_table_functions().iter().find(|f| f.name == name) {
         return Ok(Some(function.schema()));
     }
-    let Some(function) = session::library(context)?.get(name) else {
-        return Ok(None);
-    };
+    let library = session::library(context)?;
+    let Some(function) = library.get(name) else { return Ok(None) };
+    // In a session of its own: in this one, paths may be confined to a directory.
+    let context = session::context(session::config())?;
+    context.register_relation_planner(Arc::new(LibraryPlanner::new(library)))?;
     // Planning reads nothing, so any path will do; parameters without a default are mostly numbers.
     let inner = function.signature().split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
     let required = inner.split(',').map(str::trim).filter(|p| !p.is_empty() && !p.contains("=>"));
@@ -175,7 +181,11 @@ pub(crate) fn sql_type(data_type: &DataType) -> String {
     }
 }
 
-fn texts<const N: usize>(
+/// Rows of texts.
+///
+/// # Errors
+/// When arrow does not take them, which does not happen.
+pub(crate) fn texts<const N: usize>(
     names: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) -> Result<RecordBatch, ArrowError> {

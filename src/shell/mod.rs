@@ -2,12 +2,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`flags`], [`invocation`] | the command line: as clap sees it, then checked and with scripts read |
+//! | [`flags`], [`config`], [`invocation`] | the command line: as clap sees it, what a file adds, then checked and with scripts read |
+//! | [`settings`] | what is set, and by whom |
 //! | [`script`], [`parameters`] | SQL text, its statements, and the values it is given |
 //! | [`run`], [`statement`], [`workers`], [`engine`] | scripts to results: waiting, one statement, its threads, its limits |
-//! | [`guard`], [`confine`] | what statements may do, and to which files |
+//! | [`guard`], [`confine`], [`inputs`] | what statements may do, and to which files |
 //! | [`output`], [`footer`], [`pager`] | results to bytes in their destination |
-//! | [`voice`], [`watch`] | what is said besides, and progress |
+//! | [`voice`], [`language`], [`watch`] | what is said besides, in which language, and progress |
 //! | [`prompt`], [`commands`], [`complete`] | what happens on a terminal |
 //! | [`listing`], [`run_dir`], [`doctor`] | what there is: functions, columns, data, limits |
 //! | [`agent`] | the one JSON object for programs |
@@ -19,6 +20,7 @@ mod amount;
 mod check;
 mod commands;
 mod complete;
+mod config;
 mod confine;
 mod doctor;
 mod engine;
@@ -27,7 +29,9 @@ mod failure;
 mod flags;
 mod footer;
 mod guard;
+mod inputs;
 mod invocation;
+mod language;
 mod listing;
 mod output;
 mod pager;
@@ -38,6 +42,7 @@ mod run;
 mod run_dir;
 mod screen;
 mod script;
+mod settings;
 mod statement;
 mod voice;
 mod watch;
@@ -51,32 +56,80 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use tokio::runtime::Builder;
 
 use commands::Step;
+use config::Config;
 use failure::Failure;
 use flags::{Flags, Sub};
 use invocation::{Invocation, Surroundings};
+use language::Wanted;
 use run::Runner;
+use settings::Settings;
+
+/// A command line, and what `config.toml` adds to it.
+struct Given {
+    flags: Flags,
+    matches: ArgMatches,
+    config: Config,
+}
+
+/// Why a command line cannot be followed.
+enum Wrong {
+    /// As clap says it. Also `--help`, which is no mistake.
+    Usage(clap::Error),
+    Config(Failure),
+}
+
+/// Parses a command line twice: what is wrong with it is said before what is wrong with `config.toml`, and help
+/// is there in any case.
+fn parse(args: &[OsString]) -> Result<Given, Wrong> {
+    let command = Wanted::early(args).language().command(Flags::command());
+    let matches = command.clone().try_get_matches_from(args).map_err(Wrong::Usage)?;
+    let flags = Flags::from_arg_matches(&matches).map_err(Wrong::Usage)?;
+    let reads = match &flags.command {
+        None => !flags.no_init,
+        Some(sub) => matches!(sub, Sub::Check(_)),
+    };
+    let file = if reads { places::config_file() } else { None };
+    let Some(file) = file else { return Ok(Given { flags, matches, config: Config::default() }) };
+    let config = Config::read(&file, &command).map_err(Wrong::Config)?;
+    let matches = config.apply(command).try_get_matches_from(args).map_err(Wrong::Usage)?;
+    let flags = Flags::from_arg_matches(&matches).map_err(Wrong::Usage)?;
+    Ok(Given { flags, matches, config })
+}
 
 /// Runs the program with these arguments, the first of which is its name.
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let agent = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--agent");
-    let matches = Flags::command().try_get_matches_from(args);
-    let parsed = matches.and_then(|m| Flags::from_arg_matches(&m).map(|flags| (flags, m)));
-    let (flags, matches) = match parsed {
-        Ok(both) => both,
-        Err(e) if agent && e.use_stderr() => {
-            let failure = usage_failure(&e);
-            agent::print_failure(&failure);
-            return failure.exit_code();
-        }
-        Err(e) => {
+    let given = match parse(&args) {
+        Ok(given) => given,
+        Err(Wrong::Usage(e)) if !agent || !e.use_stderr() => {
             // Fails when the reader is gone, and then there is nobody to tell.
             let _ = e.print();
             return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
         }
+        Err(wrong) => {
+            let failure = match wrong {
+                Wrong::Usage(e) => usage_failure(&e),
+                Wrong::Config(failure) => failure,
+            };
+            if agent {
+                agent::print_failure(&failure);
+            } else {
+                failure.tell(Wanted::early(&args).language());
+            }
+            return failure.exit_code();
+        }
     };
-    let done = match flags.command {
-        None => return session(flags, &matches, agent),
+    let Given { mut flags, matches, config } = given;
+    let mut language = flags.engine.lang.language();
+    if let Some(Sub::Check(check)) = &flags.command {
+        language = check.engine.lang.language();
+    }
+    let done = match flags.command.take() {
+        None => {
+            let settings = Settings::new(&Flags::command(), &matches, &config);
+            return session(flags, &matches, settings);
+        }
         Some(Sub::Completions { shell }) => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Flags::command(), "rl-insight-sql", &mut text);
@@ -89,7 +142,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell();
+            failure.tell(language);
             failure.exit_code()
         }
     }
@@ -117,7 +170,8 @@ fn man_page() -> Result<Vec<u8>, Failure> {
 }
 
 /// Runs SQL, from scripts or a prompt.
-fn session(flags: Flags, matches: &ArgMatches, agent: bool) -> ExitCode {
+fn session(flags: Flags, matches: &ArgMatches, settings: Settings) -> ExitCode {
+    let (agent, language) = (flags.agent, flags.engine.lang.language());
     let around = Surroundings {
         stdin_is_terminal: io::stdin().is_terminal(),
         stdout_is_terminal: io::stdout().is_terminal(),
@@ -128,13 +182,13 @@ fn session(flags: Flags, matches: &ArgMatches, agent: bool) -> ExitCode {
             if agent {
                 agent::print_failure(&failure);
             } else {
-                failure.tell();
+                failure.tell(language);
             }
             return failure.exit_code();
         }
     };
     let voice = invocation.engine.voice.clone();
-    match with_runtime(work(invocation)) {
+    match with_runtime(work(invocation, settings)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !voice.keeps() {
@@ -170,9 +224,9 @@ fn survive_full_files() {
 }
 
 /// Runs everything; the exit code is that of failures that did not end it.
-async fn work(mut invocation: Invocation) -> Result<u8, Failure> {
+async fn work(mut invocation: Invocation, settings: Settings) -> Result<u8, Failure> {
     let agent = invocation.agent.is_some();
-    let mut runner = match Runner::new(&invocation) {
+    let mut runner = match Runner::new(&invocation, settings) {
         Ok(runner) => runner,
         Err(failure) => {
             if agent {
@@ -182,7 +236,11 @@ async fn work(mut invocation: Invocation) -> Result<u8, Failure> {
         }
     };
     let Some(scripts) = invocation.scripts.take() else {
-        runner.open(&invocation.paths).await?;
+        match runner.open(&invocation.paths).await {
+            // People can look elsewhere.
+            Err(failure @ Failure::Data(_)) => runner.voice().failure(&failure),
+            other => other?,
+        }
         prompt::run(runner, &invocation.init).await?;
         return Ok(0);
     };

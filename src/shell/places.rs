@@ -1,4 +1,4 @@
-//! Where the shell keeps things: history and start file, in the directories of the XDG standard.
+//! Where the shell keeps things: history, start file and settings, in the directories of the XDG standard.
 
 use std::env;
 use std::path::PathBuf;
@@ -17,6 +17,11 @@ pub(crate) fn history_file() -> Option<PathBuf> {
 /// `$XDG_CONFIG_HOME/rl-insight-sql/init.sql`, by default below `~/.config`.
 pub(crate) fn init_file() -> Option<PathBuf> {
     Some(below("XDG_CONFIG_HOME", ".config")?.join("init.sql"))
+}
+
+/// `$XDG_CONFIG_HOME/rl-insight-sql/config.toml`, by default below `~/.config`.
+pub(crate) fn config_file() -> Option<PathBuf> {
+    Some(below("XDG_CONFIG_HOME", ".config")?.join("config.toml"))
 }
 
 fn below(variable: &str, default: &str) -> Option<PathBuf> {

@@ -3,8 +3,10 @@
 //! Queries run on worker threads of their own. The thread that waits for Ctrl-C does nothing else,
 //! so a query that keeps all workers busy can still be cancelled.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,12 +20,14 @@ use super::commands::{self, Step};
 use super::engine;
 use super::failure::{Failure, join_text};
 use super::guard::Guard;
+use super::inputs::Inputs;
 use super::invocation::Invocation;
 use super::output::{Destination, Look, StagedResults};
 use super::parameters::Parameters;
 use super::run_dir;
 use super::screen;
 use super::script::{Piece, Script};
+use super::settings::Settings;
 use super::statement::Session;
 use super::voice::Voice;
 use super::watch::{TICK, Watch};
@@ -37,6 +41,7 @@ pub(crate) struct Runner {
     once: Option<StagedResults>,
     timeout: Option<Duration>,
     on_error: &'static str,
+    threads: NonZeroUsize,
     keep_going: bool,
     verbose: bool,
     /// Whether the time of each statement is told.
@@ -46,6 +51,7 @@ pub(crate) struct Runner {
     /// The last script that was SQL.
     pub(crate) last: Option<Script>,
     first_failure: Option<u8>,
+    settings: Settings,
 }
 
 impl Runner {
@@ -54,12 +60,12 @@ impl Runner {
     /// # Errors
     /// When the session cannot be set up, there are no threads to be had, or the file of `-o` cannot be
     /// written.
-    pub(crate) fn new(invocation: &Invocation) -> Result<Self, Failure> {
+    pub(crate) fn new(invocation: &Invocation, settings: Settings) -> Result<Self, Failure> {
         let engine = &invocation.engine;
         let guard = Guard {
             read_only: invocation.read_only,
             force: invocation.force,
-            inputs: Arc::default(),
+            inputs: Inputs::default(),
             root: invocation.root.clone(),
         };
         let destination = match &invocation.output {
@@ -71,47 +77,74 @@ impl Runner {
                 Destination::File(StagedResults::create(path)?)
             }
         };
-        let context = engine::context(engine)?;
-        if let Some(root) = &invocation.root {
-            root.confine(&context);
-        }
+        let context = engine::watched(engine::context(engine)?, invocation.root.as_ref(), &guard.inputs);
         let session = Session {
             context,
             look: invocation.look.clone(),
             voice: engine.voice.clone(),
             guard,
             destination,
-            answer: invocation.agent.map(Answer::new),
+            answer: invocation.agent.map(|caps| Answer::new(caps, invocation.look.json)),
             watch: Watch::new(invocation.progress),
             parameters: Arc::new(engine.parameters.clone()),
             left_out: Arc::default(),
             stopped: Arc::default(),
         };
-        Ok(Self {
+        let mut runner = Self {
             session,
             workers: Workers::start(engine.threads).map_err(|e| no_threads(&e))?,
             once: None,
             timeout: engine.timeout,
             on_error: engine.on_error.name(),
+            threads: engine.threads,
             keep_going: invocation.keep_going,
             verbose: engine.verbose,
             timer: invocation.timer,
             paths: vec![],
             last: None,
             first_failure: None,
-        })
+            settings,
+        };
+        let now = runner.settings_now();
+        runner.settings.begin(now, &runner.session.context);
+        Ok(runner)
+    }
+
+    /// The settings that the session has made its own, or that commands change, as they are now.
+    fn settings_now(&self) -> BTreeMap<&'static str, String> {
+        let look = &self.session.look;
+        let format = look.format.name();
+        BTreeMap::from([
+            ("format", format),
+            ("max_rows", look.max_rows.unwrap_or(0).to_string()),
+            ("no_headers", (!look.headers).to_string()),
+            ("null_value", look.null.clone().unwrap_or_default()),
+            ("no_pager", (!look.pager).to_string()),
+            ("group_digits", look.group_digits.to_string()),
+            ("timer", self.timer.to_string()),
+            ("read_only", self.session.guard.read_only.to_string()),
+            ("threads", self.threads.to_string()),
+        ])
+    }
+
+    /// What is set, and by whom: the settings whose name fits a pattern.
+    ///
+    /// # Errors
+    /// When the rows cannot be made, which does not happen.
+    pub(crate) fn settings(&self, pattern: &str) -> Result<RecordBatch, Failure> {
+        Ok(self.settings.rows(pattern, &self.settings_now(), &self.session.context)?)
     }
 
     /// Surveys paths, says what they hold, and makes views of it.
     ///
     /// # Errors
-    /// When a path does not exist, or a view cannot be made.
+    /// When a path does not exist, all of them hold nothing, or a view cannot be made.
     pub(crate) async fn open(&mut self, paths: &[String]) -> Result<(), Failure> {
         if paths.is_empty() {
             return Ok(());
         }
         paths.iter().try_for_each(|path| self.session.guard.inside(path))?;
-        let overview = run_dir::survey(paths).await?;
+        let overview = run_dir::checked(run_dir::survey(paths).await?, paths)?;
         overview.register(&self.session.context, self.on_error).await?;
         if let [path] = paths {
             let mut parameters = Parameters::clone(&self.session.parameters);
@@ -119,11 +152,13 @@ impl Runner {
             self.session.parameters = Arc::new(parameters);
         }
         let files = overview.found.iter().flat_map(|f| f.files.iter().cloned());
-        let inputs: Vec<PathBuf> = self.session.guard.inputs.iter().cloned().chain(files).collect();
-        self.session.guard.inputs = Arc::new(inputs);
+        self.session.guard.inputs.add_files(files);
         self.paths = paths.to_vec();
         for line in run_dir::lines(&overview, paths) {
             self.session.voice.remark(line);
+        }
+        for path in &overview.empty {
+            self.session.voice.tell(format_args!("note: {path}: nothing found that can be read"));
         }
         Ok(())
     }

@@ -25,11 +25,15 @@ pub(crate) async fn survey(paths: &[String]) -> Result<Overview, Failure> {
 
 /// A line per view, and what to do next.
 pub(crate) fn lines(overview: &Overview, paths: &[String]) -> Vec<String> {
-    let named = paths.join(", ");
-    if overview.found.is_empty() {
-        let mut lines = vec![format!("{named}: nothing found that can be read; no views")];
-        lines.extend(overview.looked_for.iter().map(|finding| format!("  {finding}")));
-        return lines;
+    if overview.found.is_empty() && !overview.readers.is_empty() {
+        let readers = overview.readers.join(", ");
+        return vec![format!(
+            "{}: no views are made of it, but it can be read by {readers}",
+            paths.join(", ")
+        )];
+    }
+    if overview.is_empty() {
+        return nothing(overview, paths).lines().map(str::to_owned).collect();
     }
     let width = overview.found.iter().map(|f| f.view.len()).max().unwrap_or(0);
     let mut lines: Vec<String> =
@@ -42,6 +46,27 @@ pub(crate) fn lines(overview: &Overview, paths: &[String]) -> Vec<String> {
         );
     }
     lines
+}
+
+/// What is said about paths that hold nothing, with what was looked for.
+fn nothing(overview: &Overview, paths: &[String]) -> String {
+    let mut text = format!("{}: nothing found that can be read", paths.join(", "));
+    for finding in &overview.looked_for {
+        text.push_str(&format!("\n  {finding}"));
+    }
+    text
+}
+
+/// A path that holds nothing is the wrong one: nobody should have to find that out later.
+///
+/// # Errors
+/// [`Failure::Data`] when nothing at all was found.
+pub(crate) fn checked(overview: Overview, paths: &[String]) -> Result<Overview, Failure> {
+    if overview.is_empty() {
+        let hint = "give the directory of a run, or one above it";
+        return Err(Failure::Data(nothing(&overview, paths)).hinted(hint));
+    }
+    Ok(overview)
 }
 
 fn line(found: &Found) -> String {

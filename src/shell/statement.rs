@@ -72,7 +72,9 @@ impl Session {
         let writes = matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
         let frame = self.context.execute_logical_plan(logical).await.map_err(explained)?;
         let task = Arc::new(frame.task_ctx());
+        let logical = frame.logical_plan().clone();
         let plan = frame.create_physical_plan().await.map_err(explained)?;
+        self.guard.pass_targets(&logical)?;
         self.watch.plan(&plan);
         let stream = execute_stream(Arc::clone(&plan), task)?;
         let held = if writes {

@@ -1,5 +1,6 @@
 //! What is said besides results: on stderr, or kept for the one object of `--agent`.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -8,6 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 
 use super::failure::{Failure, tell};
+use super::language::Language;
 
 /// When colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -37,18 +39,19 @@ impl Colours {
 pub(crate) struct Voice {
     quiet: bool,
     colour: bool,
+    language: Language,
     kept: Option<Arc<Mutex<Vec<String>>>>,
 }
 
 impl Voice {
     /// A voice on stderr. A quiet one leaves out remarks, but neither errors nor what is missing.
-    pub(crate) fn new(quiet: bool, colours: Colours) -> Self {
-        Self { quiet, colour: colours.on_stderr(), kept: None }
+    pub(crate) fn new(quiet: bool, colours: Colours, language: Language) -> Self {
+        Self { quiet, colour: colours.on_stderr(), language, kept: None }
     }
 
-    /// A voice that says nothing and keeps it.
+    /// A voice that says nothing and keeps it, for programs: in English.
     pub(crate) fn keeping() -> Self {
-        Self { quiet: false, colour: false, kept: Some(Arc::default()) }
+        Self { quiet: false, colour: false, language: Language::English, kept: Some(Arc::default()) }
     }
 
     /// Whether remarks are left out.
@@ -74,8 +77,13 @@ impl Voice {
                     kept.push(line.to_string());
                 }
             }
-            None => tell(line),
+            None => tell(self.language.say(&line.to_string())),
         }
+    }
+
+    /// A text as it will be said.
+    pub(crate) fn words<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.language.say(text)
     }
 
     /// Says something that is only nice to know.
@@ -87,9 +95,8 @@ impl Voice {
 
     /// Says what went wrong. Not kept: a failure is an answer of its own.
     pub(crate) fn failure(&self, failure: &Failure) {
-        if let (None, Some(text)) = (&self.kept, failure.text()) {
-            let error = if self.colour { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
-            tell(if failure.is_interrupt() { text.to_owned() } else { format!("{error} {text}") });
+        if let (None, Some(text)) = (&self.kept, failure.said(self.language, self.colour)) {
+            tell(text);
         }
     }
 

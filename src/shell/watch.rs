@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use datafusion::physical_plan::ExecutionPlan;
+use rl_insight_sql::scan::UnitScanExec;
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthChar;
 
 use super::amount::{counted, size};
 use super::failure::tell;
@@ -20,6 +23,8 @@ pub(crate) enum Progress {
     Auto,
     /// Always: on a terminal at once, otherwise one line per second
     Always,
+    /// One JSON object per second on stderr, for programs
+    Json,
     /// Never
     Never,
 }
@@ -113,21 +118,28 @@ impl Watch {
         let progress = self.state.progress.lock().map(|p| *p).unwrap_or_default();
         let terminal = io::stderr().is_terminal();
         let ticks = self.state.ticks.fetch_add(1, Ordering::Relaxed);
-        let usage = self.usage();
+        let elapsed = self.elapsed();
         let wanted = match progress {
             Progress::Never => false,
-            Progress::Auto => terminal && usage.time >= PATIENCE,
+            Progress::Auto => terminal && elapsed >= PATIENCE,
+            Progress::Json => ticks.is_multiple_of(5),
             Progress::Always => terminal || ticks.is_multiple_of(5),
         };
         if !wanted || self.state.hidden.load(Ordering::Relaxed) {
             return;
         }
+        let (usage, scans) = (self.usage(), self.scans());
+        if progress == Progress::Json {
+            tell(scans.json(&usage));
+            return;
+        }
+        let line = scans.line(&usage);
         if !terminal {
-            tell(format_args!("progress: {usage}"));
+            tell(format_args!("progress: {line}"));
             return;
         }
         let (width, _) = screen::of_stderr();
-        let line: String = usage.to_string().chars().take(width.saturating_sub(1)).collect();
+        let line = fitting(&line, width.saturating_sub(1));
         // Under the lock of stdout, so that it does not get into the middle of a result.
         let guard = io::stdout().lock();
         if !self.state.hidden.load(Ordering::Relaxed) {
@@ -151,12 +163,24 @@ impl Watch {
         }
     }
 
-    fn usage(&self) -> Usage {
+    fn elapsed(&self) -> Duration {
         let started = self.state.started.lock().ok().and_then(|s| *s);
+        started.map(|s| s.elapsed()).unwrap_or_default()
+    }
+
+    fn scans(&self) -> Scans {
+        let mut scans = Scans::default();
+        if let Some(plan) = self.state.plan.lock().ok().and_then(|plan| plan.clone()) {
+            scans.add(&plan);
+        }
+        scans
+    }
+
+    fn usage(&self) -> Usage {
         let plan = self.state.plan.lock().ok().and_then(|plan| plan.clone());
         let sum = |metric| plan.as_ref().map_or(0, |plan| summed(plan, metric));
         Usage {
-            time: started.map(|s| s.elapsed()).unwrap_or_default(),
+            time: self.elapsed(),
             files: sum("files_opened"),
             bytes: sum("bytes_read"),
             rows: sum("rows_read"),
@@ -175,6 +199,79 @@ impl std::fmt::Display for Usage {
             None => Ok(()),
         }
     }
+}
+
+/// How far the scans of a plan are, together.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Scans {
+    units: usize,
+    begun: usize,
+    files: usize,
+    bytes: u64,
+    /// What each scan that is under way began last.
+    current: Vec<String>,
+}
+
+impl Scans {
+    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) {
+        if let Some(scan) = plan.downcast_ref::<UnitScanExec>() {
+            let progress = scan.progress();
+            self.units += progress.units;
+            self.begun += progress.begun;
+            self.files += progress.files;
+            self.bytes += progress.bytes;
+            if progress.begun < progress.units || self.current.is_empty() {
+                self.current.push(progress.current);
+            }
+        }
+        plan.children().into_iter().for_each(|child| self.add(child));
+    }
+
+    /// One line for people.
+    fn line(&self, usage: &Usage) -> String {
+        if self.units == 0 {
+            return usage.to_string();
+        }
+        let mut line = format!("{:.1} s, unit {} of {}", usage.time.as_secs_f64(), self.begun, self.units);
+        if let Some(current) = self.current.iter().rev().find(|name| !name.is_empty()) {
+            line.push_str(&format!(" ({current})"));
+        }
+        let (read, all) = (size(usage.bytes), size(self.bytes));
+        line.push_str(&format!(", {} of {} files, {read} of {all}", usage.files, self.files));
+        line.push_str(&format!(", {}", counted(usage.rows, "row")));
+        if let Some(peak) = usage.peak {
+            line.push_str(&format!(", peak memory {}", size(peak)));
+        }
+        line
+    }
+
+    /// One object for programs.
+    fn json(&self, usage: &Usage) -> Value {
+        json!({
+            "progress": {
+                "seconds": usage.time.as_secs_f64(),
+                "units": self.begun,
+                "units_total": self.units,
+                "reading": self.current.last(),
+                "files": usage.files,
+                "files_total": self.files,
+                "bytes": usage.bytes,
+                "bytes_total": self.bytes,
+                "rows": usage.rows,
+                "peak_memory": usage.peak,
+            }
+        })
+    }
+}
+
+/// As much of a line as there is room for.
+fn fitting(line: &str, width: usize) -> String {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    };
+    line.chars().take_while(fits).collect()
 }
 
 /// Sums a metric over all operators.

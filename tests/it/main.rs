@@ -10,10 +10,14 @@ mod cli;
 mod command_lines;
 mod discovery;
 mod docs;
+#[cfg(unix)]
+mod inputs;
 mod overview;
 mod read_only;
 mod sample_data;
 mod scan;
 mod sqlite_export;
 mod support;
+#[cfg(unix)]
+mod surroundings;
 mod trend_export;

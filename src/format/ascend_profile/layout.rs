@@ -101,6 +101,13 @@ fn is_profile_name(name: &OsStr) -> bool {
     name.ends_with("ascend_pt") || name.ends_with("_ascend_ms")
 }
 
+/// What a file in these directories, from the outermost on, belongs to.
+pub(crate) fn input_name(directories: &[&str]) -> Option<&'static str> {
+    let is_profile =
+        |name: &&str| is_profile_name(OsStr::new(name)) || *name == OUTPUT || *name == MSPROF_OUTPUT;
+    directories.iter().any(is_profile).then_some("a part of an Ascend profile")
+}
+
 /// The last component of a path, also for `.` and `..`.
 fn own_name(path: &Path) -> Option<std::ffi::OsString> {
     match path.file_name() {

@@ -22,6 +22,7 @@ pub mod schema;
 mod table_csv;
 pub mod trace_view;
 
+pub(crate) use layout::input_name;
 pub use matching::MatchRule;
 pub use memory_events::MemoryEvents;
 pub use memory_records::MemoryRecords;

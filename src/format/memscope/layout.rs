@@ -284,6 +284,14 @@ fn is_process_directory(dir: &Path) -> bool {
         })
 }
 
+/// What a file of this name in these directories, from the outermost on, belongs to.
+pub(crate) fn input_name(directories: &[&str], name: &str) -> Option<&'static str> {
+    let in_process = directories.iter().any(|name| process_directory(name).is_some());
+    // A config.json may be anything; one of msMemScope lies in a process directory.
+    let of_tool = FileKind::of(name).is_some_and(|kind| kind != FileKind::Config);
+    (in_process || of_tool).then_some("a file of msMemScope")
+}
+
 fn own_name(path: &Path) -> String {
     match path.file_name() {
         Some(name) => name.to_string_lossy().into_owned(),

@@ -46,6 +46,7 @@ pub use config::MemscopeConfig;
 pub use events::MemscopeEvents;
 pub use files::MemscopeFiles;
 pub use launches::Level;
+pub(crate) use layout::input_name;
 pub use python_trace::MemscopePythonTrace;
 pub use steps::MemscopeSteps;
 pub use watch::MemscopeWatch;

@@ -47,6 +47,13 @@ pub(super) fn is_rank_name(name: &str) -> bool {
     number_of(name, "rank").or_else(|| number_of(name, "proc")).is_some()
 }
 
+/// What a file in these directories, from the outermost on, belongs to.
+pub(crate) fn input_name(directories: &[&str]) -> Option<&'static str> {
+    let mut pairs = directories.iter().zip(directories.iter().skip(1));
+    let is_dump = |(step, rank): (&&str, &&str)| number_of(step, "step").is_some() && is_rank_name(rank);
+    pairs.any(is_dump).then_some("a part of an msprobe dump")
+}
+
 /// The steps of a dump, in order; empty when there is none in this directory.
 pub(super) fn steps_of(dir: &Path, findings: &mut Vec<Finding>) -> Vec<StepDir> {
     let mut numbered = numbered(dir, "step", findings);

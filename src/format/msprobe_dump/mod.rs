@@ -34,5 +34,6 @@ mod tensor;
 mod tests;
 
 pub use audit::STORED_LIMIT;
+pub(crate) use directories::input_name;
 pub use dump_trend::{DumpTrend, Extent, Scope, TrendOptions};
 pub use target::Metric;

@@ -18,10 +18,10 @@ use report::{Case, Outcome, Report};
 use super::engine::context;
 use super::failure::Failure;
 use super::flags::CheckFlags;
+use super::guard::Guard;
 use super::invocation::{Engine, read_file};
 use super::output::StagedResults;
 use super::run_dir;
-use super::run_dir::survey;
 
 /// Runs the suite and writes the outcome.
 ///
@@ -34,9 +34,14 @@ pub(crate) async fn run(flags: CheckFlags) -> Result<(), Failure> {
     // A file that cannot be read is reported as any other script; the parser would panic on some.
     let text = read_file(&flags.suite)?;
     let records = parse(&flags.suite, &text)?;
-    let overview = survey(&flags.paths).await?;
+    let overview = run_dir::checked(run_dir::survey(&flags.paths).await?, &flags.paths)?;
     for line in run_dir::lines(&overview, &flags.paths) {
         voice.remark(line);
+    }
+    if let Some(path) = &flags.output {
+        let guard = Guard::default();
+        guard.inputs.add_files(overview.found.iter().flat_map(|f| f.files.iter().cloned()));
+        guard.target(&path.display().to_string(), true, "")?;
     }
     let session = context(&engine)?;
     overview.register(&session, engine.on_error.name()).await?;

@@ -20,7 +20,7 @@ pub(super) fn help(runner: &Runner, about: &str) -> Result<(), Failure> {
     for command in COMMANDS.iter().filter(|c| about.is_empty() || c.is_named(about)) {
         known = true;
         let names = command.names.join(", ");
-        voice.tell(format_args!("{:<36}{}", usage(&names, command.argument), command.help));
+        voice.tell(format_args!("{:<36}{}", usage(&names, command.argument), voice.words(command.help)));
     }
     if !known {
         return Err(Failure::Query(format!("the command {about} is unknown; \\? lists the commands")));
@@ -101,13 +101,4 @@ pub(super) fn tables(runner: &Runner, pattern: &str) -> String {
     }
     sql.push_str(") ORDER BY kind DESC, \"schema\", name");
     sql
-}
-
-/// `.settings`: a query for the settings of the engine.
-pub(super) fn settings(pattern: &str) -> String {
-    let pattern = if pattern.is_empty() { "*" } else { pattern };
-    format!(
-        "SELECT name, value, description FROM information_schema.df_settings WHERE name LIKE '{}' ORDER BY name",
-        like(pattern)
-    )
 }

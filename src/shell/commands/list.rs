@@ -11,7 +11,7 @@ pub(crate) struct Command {
     pub(super) argument: &'static str,
     /// What the argument is, for completion.
     pub(crate) takes: Argument,
-    pub(super) help: &'static str,
+    pub(crate) help: &'static str,
     pub(super) action: Action,
 }
 
@@ -22,6 +22,10 @@ pub(crate) enum Argument {
     Free,
     /// A table or a table function.
     Table,
+    /// Any function.
+    Function,
+    /// A setting of the engine.
+    Setting,
     /// A function of the library.
     Question,
     /// A file or directory.
@@ -39,6 +43,7 @@ pub(crate) enum Argument {
 pub(super) enum Action {
     Describe,
     Diagnostics,
+    Digits,
     Format,
     Functions,
     Headers,
@@ -97,9 +102,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     command(
         Action::Functions,
-        &["\\df", ".functions"],
+        &["\\df", "\\h", ".functions"],
         "[PATTERN]",
-        Argument::Free,
+        Argument::Function,
         "list functions: how to call them, and what for",
     ),
     command(
@@ -152,6 +157,13 @@ pub(crate) const COMMANDS: &[Command] = &[
         Argument::Free,
         "how wide a table may be; 0 is as wide as the screen",
     ),
+    command(
+        Action::Digits,
+        &[".digits"],
+        "on|off",
+        Argument::Switch,
+        "group the digits of numbers in tables",
+    ),
     command(Action::Headers, &[".headers"], "on|off", Argument::Switch, "the line of names in csv and tsv"),
     command(Action::NullValue, &[".nullvalue"], "[TEXT]", Argument::Free, "what stands for NULL in text"),
     command(
@@ -166,12 +178,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         Action::Settings,
         &[".settings"],
         "[PATTERN]",
-        Argument::Free,
-        "the settings of the engine; SET changes them",
+        Argument::Setting,
+        "what is set and by whom: flags, variables, config.toml, SET",
     ),
     command(Action::Read, &["\\i", ".read"], "FILE", Argument::Path, "run the SQL in a file"),
     command(Action::History, &[".history"], "[N]", Argument::Free, "what was typed last"),
-    command(Action::Help, &["\\?", "\\h", ".help", "help"], "[COMMAND]", Argument::Command, "this list"),
+    command(Action::Help, &["\\?", ".help", "help"], "[COMMAND]", Argument::Command, "this list"),
     command(
         Action::Quit,
         &["\\q", ".quit", ".exit", "quit", "exit"],

@@ -54,6 +54,7 @@ pub(super) fn change(look: &mut Look, action: Action, argument: &str) -> Result<
     match action {
         Action::MaxRows => look.max_rows = Some(number(argument, 40)?).filter(|n| *n > 0),
         Action::Width => look.width = Some(number(argument, 0)?).filter(|n| *n > 0),
+        Action::Digits => look.group_digits = switch(argument)?,
         Action::Headers => look.headers = switch(argument)?,
         Action::NullValue => look.null = Some(unquoted(argument).to_owned()).filter(|n| !n.is_empty()),
         Action::Pager => look.pager = switch(argument)?,

@@ -68,7 +68,8 @@ pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failur
             return runner.run(Script::new(None, sql)).await;
         }
         Action::Settings => {
-            return runner.run(Script::new(None, inquiry::settings(argument))).await;
+            let rows = runner.settings(argument)?;
+            runner.print(&rows)?;
         }
         Action::Output | Action::Once => {
             let (force, name) = match argument.strip_prefix("--force") {
@@ -79,7 +80,12 @@ pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failur
             runner.send_to(target, command.action == Action::Once, force)?;
         }
         Action::Last => return look::last(runner, argument).await,
-        Action::MaxRows | Action::Width | Action::Headers | Action::NullValue | Action::Pager => {
+        Action::MaxRows
+        | Action::Digits
+        | Action::Width
+        | Action::Headers
+        | Action::NullValue
+        | Action::Pager => {
             look::change(runner.look_mut(), command.action, argument)?;
         }
         Action::Timer => runner.timer = switch(argument)?,

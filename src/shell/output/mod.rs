@@ -29,7 +29,7 @@ use super::watch::Watch;
 
 pub(crate) use destination::{Destination, StagedResults};
 pub(crate) use html::escaped;
-pub(crate) use json::JsonRows;
+pub(crate) use json::{BigIntegers, JsonRows, JsonStyle, Nonfinite};
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -136,6 +136,10 @@ pub(crate) struct Look {
     pub(crate) headers: bool,
     /// What stands for NULL in text; `None` for what the format has for it.
     pub(crate) null: Option<String>,
+    /// Whether a table groups the digits of numbers.
+    pub(crate) group_digits: bool,
+    /// How JSON writes what some readers cannot take.
+    pub(crate) json: JsonStyle,
     /// Whether what is longer than the screen goes through the pager.
     pub(crate) pager: bool,
 }
@@ -194,11 +198,14 @@ impl Output {
         let null = || look.null.clone();
         let word = look.null.as_deref().unwrap_or("NULL");
         let printer: Box<dyn Printer> = match look.format {
-            Format::Table => Box::new(table::Table::new(schema, look.max_rows).fit(look.width).null(word)),
+            Format::Table => {
+                let table = table::Table::new(schema, look.max_rows).fit(look.width).null(word);
+                Box::new(table.group_digits(look.group_digits))
+            }
             Format::Csv => Box::new(delimited::Delimited::csv(schema).headers(look.headers).null(null())),
             Format::Tsv => Box::new(delimited::Delimited::tsv(schema).headers(look.headers).null(null())),
-            Format::Json => Box::new(json::Json::array(schema)),
-            Format::Ndjson => Box::new(json::Json::lines(schema)),
+            Format::Json => Box::new(json::Json::array(schema, look.json)),
+            Format::Ndjson => Box::new(json::Json::lines(schema, look.json)),
             Format::Markdown => Box::new(markdown::Markdown::new(schema)),
             Format::Line => Box::new(line::Line::new(schema, word)),
             Format::Html => Box::new(html::Html::new(schema)),

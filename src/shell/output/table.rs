@@ -1,12 +1,8 @@
 //! table: aligned columns for people.
 
-use std::sync::Arc;
-
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::util::pretty::pretty_format_batches_with_schema;
-
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Printer;
@@ -18,7 +14,8 @@ const NARROWEST: usize = 12;
 /// Keeps the first rows, as text, and draws them when the result is complete.
 pub(super) struct Table {
     names: Vec<String>,
-    /// Which columns are numbers: a number that is cut would be another number.
+    /// Which columns are numbers: they are aligned at their last digit, and never cut, because a number
+    /// that is cut would be another number.
     numeric: Vec<bool>,
     /// One list of texts per column.
     columns: Vec<Vec<String>>,
@@ -28,6 +25,7 @@ pub(super) struct Table {
     width: Option<usize>,
     columns_left_out: usize,
     null: String,
+    group_digits: bool,
 }
 
 impl Table {
@@ -47,7 +45,14 @@ impl Table {
             width: None,
             columns_left_out: 0,
             null,
+            group_digits: false,
         }
+    }
+
+    /// With the digits of numbers in groups of three.
+    pub(super) fn group_digits(mut self, group: bool) -> Self {
+        self.group_digits = group;
+        self
     }
 
     /// A table that is not wider than this, if there is a limit: long texts are cut, and when that is
@@ -63,16 +68,33 @@ impl Table {
         self
     }
 
+    /// How wide each column has to be for everything in it.
+    fn widths(&self) -> Vec<usize> {
+        let lines = |text: &str| text.lines().map(UnicodeWidthStr::width).max().unwrap_or(0);
+        let widest = |(name, texts): (&String, &Vec<String>)| {
+            texts.iter().map(|text| lines(text)).max().unwrap_or(0).max(lines(name))
+        };
+        self.names.iter().zip(&self.columns).map(widest).collect()
+    }
+
+    /// Draws one row, of as many lines as its longest cell has.
+    fn row<'a>(&self, cells: impl Iterator<Item = &'a str>, widths: &[usize], out: &mut Vec<u8>) {
+        let cells: Vec<Vec<&str>> = cells.map(|cell| cell.lines().collect()).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        for line in 0..height {
+            for ((cell, width), numeric) in cells.iter().zip(widths).zip(&self.numeric) {
+                let text = cell.get(line).copied().unwrap_or_default();
+                let room = " ".repeat(width.saturating_sub(text.width()));
+                let (before, after) = if *numeric { (room.as_str(), "") } else { ("", room.as_str()) };
+                out.extend_from_slice(format!("| {before}{text}{after} ").as_bytes());
+            }
+            out.extend_from_slice(b"|\n");
+        }
+    }
+
     /// Cuts what was kept to the width.
     fn squeeze(&mut self, width: usize) {
-        let widest =
-            |texts: &[String]| texts.iter().flat_map(|t| t.lines()).map(UnicodeWidthStr::width).max();
-        let mut widths: Vec<usize> = self
-            .names
-            .iter()
-            .zip(&self.columns)
-            .map(|(name, texts)| name.width().max(widest(texts).unwrap_or(0)))
-            .collect();
+        let mut widths = self.widths();
         let total = |widths: &[usize]| widths.iter().map(|w| w + 3).sum::<usize>() + 1;
         if total(&widths) <= width {
             return;
@@ -95,6 +117,7 @@ impl Table {
             let middle = widths.len() / 2;
             widths.remove(middle);
             self.names.remove(middle);
+            self.numeric.remove(middle);
             self.columns.remove(middle);
             self.columns_left_out += 1;
         }
@@ -109,6 +132,7 @@ impl Table {
         if self.columns_left_out > 0 {
             let middle = widths.len().div_ceil(2);
             self.names.insert(middle, "…".to_owned());
+            self.numeric.insert(middle, false);
             self.columns.insert(middle, vec!["…".to_owned(); self.kept]);
         }
     }
@@ -127,10 +151,13 @@ impl Printer for Table {
         let batch = batch.slice(0, shown);
         let cells = Cells::new(&batch)?;
         for row in 0..shown {
-            let mut columns = self.columns.iter_mut();
+            let mut columns = self.columns.iter_mut().zip(&self.numeric);
             cells.row(row, |cell| {
-                if let Some(column) = columns.next() {
-                    column.push(visible(cell.unwrap_or(&self.null)));
+                if let Some((column, numeric)) = columns.next() {
+                    column.push(match cell {
+                        Some(number) if *numeric && self.group_digits => grouped(number),
+                        other => visible(other.unwrap_or(&self.null)),
+                    });
                 }
             })?;
         }
@@ -141,14 +168,20 @@ impl Printer for Table {
         if let Some(width) = self.width {
             self.squeeze(width);
         }
-        let fields: Vec<Field> = self.names.iter().map(|n| Field::new(n, DataType::Utf8, false)).collect();
-        let schema = Arc::new(Schema::new(fields));
-        let columns = std::mem::take(&mut self.columns).into_iter();
-        let columns = columns.map(|c| Arc::new(StringArray::from(c)) as ArrayRef).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(self.kept));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
-        out.extend_from_slice(pretty_format_batches_with_schema(schema, &[batch])?.to_string().as_bytes());
-        out.push(b'\n');
+        let widths = self.widths();
+        let line: String = widths.iter().map(|width| format!("+{}", "-".repeat(width + 2))).collect();
+        let line = format!("{line}+\n");
+        out.extend_from_slice(line.as_bytes());
+        self.row(self.names.iter().map(String::as_str), &widths, out);
+        out.extend_from_slice(line.as_bytes());
+        for at in 0..self.kept {
+            let cells = self.columns.iter().map(|column| column.get(at).map_or("", String::as_str));
+            self.row(cells, &widths, out);
+        }
+        if self.kept > 0 {
+            out.extend_from_slice(line.as_bytes());
+        }
+        self.columns.clear();
         Ok(())
     }
 
@@ -178,6 +211,24 @@ fn cut(text: &mut String, width: usize) {
     }
     short.push('…');
     *text = short;
+}
+
+/// A number with its integer digits in groups of three: `-1,234.5`. In exponent form it stays as it is.
+fn grouped(number: &str) -> String {
+    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (digits, fraction) = rest.split_at(end);
+    if fraction.contains(['e', 'E']) {
+        return number.to_owned();
+    }
+    let mut text = sign.to_owned();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + fraction
 }
 
 /// The text with control characters spelled out: data must not move the cursor or colour the
@@ -228,5 +279,17 @@ mod tests {
         table.rows(&batch(), &mut out).unwrap();
         table.end(&mut out).unwrap();
         assert_eq!((table.kept, table.left_out()), (4, 2));
+    }
+
+    #[test]
+    fn numbers_are_aligned_at_their_last_digit_and_grouped_when_asked() {
+        let text = print(Table::new(&batch().schema(), None).group_digits(true), &batch());
+        assert!(text.contains("| 9,223,372,036,854,775,807 | 1,779,785,515,000.12 | a.py"), "{text}");
+        assert!(text.contains("|                        -1 |                  NaN |       "), "{text}");
+        for (number, shown) in
+            [("1", "1"), ("-123", "-123"), ("-1234.5678", "-1,234.5678"), ("1e300", "1e300")]
+        {
+            assert_eq!(grouped(number), shown);
+        }
     }
 }

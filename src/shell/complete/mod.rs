@@ -1,15 +1,17 @@
 //! What the prompt knows about the text that is being typed: when it is complete, and how a word
 //! could go on.
 
+mod offer;
+mod place;
+
 use std::borrow::Cow;
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::prelude::SessionContext;
 use futures::FutureExt;
 use rl_insight_sql::library::Library;
 use rl_insight_sql::session;
-use rl_insight_sql::table::all_table_functions;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -20,6 +22,8 @@ use super::commands::{Argument, COMMANDS, is_command};
 use super::listing::{self, FunctionLine};
 use super::output::Format;
 use super::script::is_complete;
+use offer::{KEYWORDS, options, paths, plain};
+use place::{Quoted, last_word, open_call, open_quote, quoted, setting};
 
 /// Helps while a line is being edited.
 #[derive(Helper)]
@@ -27,70 +31,9 @@ pub(crate) struct Assistant {
     context: SessionContext,
     /// Whether there are colours, so that a hint can be told from what is typed.
     coloured: bool,
+    /// Columns of table functions, which take a while to find out.
+    columns: Mutex<HashMap<String, Vec<String>>>,
 }
-
-/// Words of SQL that are worth completing.
-const KEYWORDS: &[&str] = &[
-    "ANALYZE",
-    "AND",
-    "AS",
-    "ASC",
-    "BETWEEN",
-    "BY",
-    "CASE",
-    "CAST",
-    "COPY",
-    "CREATE",
-    "CROSS",
-    "DESC",
-    "DESCRIBE",
-    "DISTINCT",
-    "DROP",
-    "ELSE",
-    "END",
-    "EXCEPT",
-    "EXISTS",
-    "EXPLAIN",
-    "EXTERNAL",
-    "FILTER",
-    "FROM",
-    "FULL",
-    "GROUP",
-    "HAVING",
-    "INNER",
-    "INSERT",
-    "INTERSECT",
-    "INTERVAL",
-    "INTO",
-    "JOIN",
-    "LEFT",
-    "LIKE",
-    "LIMIT",
-    "LOCATION",
-    "NULL",
-    "OFFSET",
-    "OPTIONS",
-    "ORDER",
-    "OUTER",
-    "OVER",
-    "PARTITION",
-    "QUALIFY",
-    "RIGHT",
-    "SELECT",
-    "SHOW",
-    "STORED",
-    "TABLE",
-    "TABLES",
-    "THEN",
-    "UNION",
-    "USING",
-    "VALUES",
-    "VIEW",
-    "WHEN",
-    "WHERE",
-    "WINDOW",
-    "WITH",
-];
 
 /// Columns of so many tables are offered at most; more would be noise.
 const TABLES: usize = 8;
@@ -98,7 +41,7 @@ const TABLES: usize = 8;
 impl Assistant {
     /// An assistant that knows the tables and functions of a session.
     pub(crate) fn new(context: SessionContext, coloured: bool) -> Self {
-        Self { context, coloured }
+        Self { context, coloured, columns: Mutex::default() }
     }
 
     fn library(&self) -> Arc<Library> {
@@ -130,9 +73,9 @@ impl Assistant {
     fn columns(&self, line: &str) -> Vec<String> {
         let words: Vec<&str> = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
         let mut columns: Vec<String> = Vec::new();
-        let named = all_table_functions().iter().filter(|f| words.contains(&f.name)).take(TABLES);
-        for function in named {
-            columns.extend(function.schema().fields().iter().map(|f| f.name().clone()));
+        let ours = self.functions().into_iter().filter(|f| matches!(f.kind, "table" | "question"));
+        for function in ours.filter(|f| words.contains(&f.name.as_str())).take(TABLES) {
+            columns.extend(self.columns_of(&function.name));
         }
         let tables = listing::table_names(&self.context).into_iter();
         for table in tables.filter(|t| words.contains(&t.as_str())).take(TABLES) {
@@ -145,6 +88,18 @@ impl Assistant {
         columns
     }
 
+    /// Columns of a table function.
+    fn columns_of(&self, function: &str) -> Vec<String> {
+        let mut known = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || {
+            // Planning a call of ours waits for nothing; one that does is left out.
+            let schema = listing::function_schema(&self.context, function).now_or_never();
+            let schema = schema.and_then(|found| found.ok().flatten());
+            schema.map(|s| s.fields().iter().map(|f| f.name().clone()).collect()).unwrap_or_default()
+        };
+        known.entry(function.to_owned()).or_insert_with(find).clone()
+    }
+
     /// How the argument of a command could go on.
     fn argument(&self, takes: Argument, typed: &str) -> Vec<Pair> {
         match takes {
@@ -155,6 +110,8 @@ impl Assistant {
                 COMMANDS.iter().flat_map(|c| c.names).map(|n| plain((*n).to_owned())).collect()
             }
             Argument::Path => paths(typed),
+            Argument::Setting => self.settings(),
+            Argument::Function => self.functions().into_iter().map(|f| plain(f.name)).collect(),
             Argument::Question => {
                 self.library().functions().iter().map(|f| plain(f.name().to_owned())).collect()
             }
@@ -173,7 +130,7 @@ impl Assistant {
     }
 
     /// Where the word that is completed begins, and everything it can become.
-    fn candidates(&self, before: &str) -> (usize, Vec<Pair>) {
+    fn candidates(&self, before: &str, line: &str) -> (usize, Vec<Pair>) {
         let trimmed = before.trim_start();
         let indent = before.len() - trimmed.len();
         if is_command(before) {
@@ -188,15 +145,22 @@ impl Assistant {
             return (before.len() - typed.len(), candidates);
         }
         if let Some(quote) = open_quote(before) {
-            // Most texts in SQL are no paths; those in a call, and behind LOCATION and TO, are.
             let front = before.get(..quote).unwrap_or_default();
             let typed = before.get(quote + 1..).unwrap_or_default();
-            return (quote + 1, if expects_path(front, &self.library()) { paths(typed) } else { vec![] });
+            let doubled = |pair: Pair| Pair { replacement: pair.replacement.replace('\'', "''"), ..pair };
+            let offered = match quoted(front, &self.library()) {
+                Quoted::Path => paths(&typed.replace("''", "'")).into_iter().map(doubled).collect(),
+                Quoted::OneOf(values) => values.into_iter().map(plain).collect(),
+                Quoted::Text => vec![],
+            };
+            return (quote + 1, offered);
         }
         if let Some(typed) = setting(before) {
-            return (before.len() - typed.len(), self.settings());
+            let mut offered = self.settings();
+            offered.extend(KEYWORDS.iter().map(|k| plain((*k).to_owned())));
+            return (before.len() - typed.len(), offered);
         }
-        let word = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+        let word = last_word(before);
         let start = before.len() - word.len();
         let library = self.library();
         if let Some((name, _)) = open_call(before, &library) {
@@ -204,103 +168,11 @@ impl Assistant {
             if word.is_empty() {
                 return (start, options);
             }
-            options.extend(self.words(before, word));
+            options.extend(self.words(line, word));
             return (start, options);
         }
-        (start, if word.is_empty() { vec![] } else { self.words(before, word) })
+        (start, if word.is_empty() { vec![] } else { self.words(line, word) })
     }
-}
-
-fn plain(word: String) -> Pair {
-    Pair { display: word.clone(), replacement: word }
-}
-
-/// Where the quote begins that is still open, if one is.
-fn open_quote(before: &str) -> Option<usize> {
-    let mut open = None;
-    for (at, c) in before.char_indices() {
-        if c == '\'' {
-            open = if open.is_some() { None } else { Some(at) };
-        }
-    }
-    open
-}
-
-/// Whether the text that begins behind this is probably a path.
-fn expects_path(front: &str, library: &Library) -> bool {
-    let upper = front.trim_end().to_uppercase();
-    if upper.ends_with("LOCATION") || upper.ends_with(" TO") {
-        return true;
-    }
-    let last = front.trim_end().trim_end_matches('[').trim_end();
-    // Not behind `match =>`, and not in a call of some other function.
-    (last.ends_with('(') || last.ends_with(',') || front.trim_end().ends_with('['))
-        && open_call(front, library).is_some()
-}
-
-/// The table function whose parenthesis is still open, with where its name ends.
-fn open_call(before: &str, library: &Library) -> Option<(String, usize)> {
-    let (mut depth, mut quoted) = (0_usize, false);
-    let mut opened = None;
-    for (at, c) in before.char_indices().rev() {
-        match c {
-            '\'' => quoted = !quoted,
-            ')' if !quoted => depth += 1,
-            '(' if !quoted && depth > 0 => depth -= 1,
-            '(' if !quoted => {
-                opened = Some(at);
-                break;
-            }
-            _ => {}
-        }
-    }
-    let end = opened?;
-    let front = before.get(..end)?;
-    let name = front.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next()?.to_lowercase();
-    let ours = all_table_functions().iter().any(|f| f.name == name) || library.get(&name).is_some();
-    ours.then_some((name, end))
-}
-
-/// The named arguments of a table function, with their values.
-fn options(name: &str, library: &Library) -> Vec<Pair> {
-    let described = all_table_functions().iter().find(|f| f.name == name);
-    if let Some(function) = described {
-        let option = |a: &rl_insight_sql::table::Argument| Pair {
-            display: format!("{} => {}", a.name, a.takes.default_value().unwrap_or_default()),
-            replacement: format!("{} => ", a.name),
-        };
-        return function.arguments.iter().map(option).collect();
-    }
-    let signature = library.get(name).map(|f| f.signature().to_owned()).unwrap_or_default();
-    let inner = signature.split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
-    let named = inner.split(',').filter_map(|p| Some((p.split_once("=>")?.0.trim().to_owned(), p.trim())));
-    named.map(|(name, all)| Pair { display: all.to_owned(), replacement: format!("{name} => ") }).collect()
-}
-
-/// What was typed of the name behind SET or SHOW.
-fn setting(before: &str) -> Option<&str> {
-    let (word, rest) = before.trim_start().split_once(char::is_whitespace)?;
-    let name = rest.trim_start();
-    let plain = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
-    (matches!(word.to_ascii_uppercase().as_str(), "SET" | "RESET") && plain).then_some(name)
-}
-
-/// The files and directories that a path can become; directories end in a slash.
-fn paths(typed: &str) -> Vec<Pair> {
-    let (folder, _) =
-        typed.rsplit_once('/').map_or(("", typed), |(f, n)| (typed.get(..=f.len()).unwrap_or(f), n));
-    let directory = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
-    let hidden = typed.get(folder.len()..).is_some_and(|name| name.starts_with('.'));
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let pair = |entry: std::fs::DirEntry| {
-        let name = entry.file_name().into_string().ok()?;
-        if name.starts_with('.') && !hidden {
-            return None;
-        }
-        let slash = if entry.path().is_dir() { "/" } else { "" };
-        Some(Pair { display: format!("{name}{slash}"), replacement: format!("{folder}{name}{slash}") })
-    };
-    entries.filter_map(pair).collect()
 }
 
 impl Completer for Assistant {
@@ -308,7 +180,7 @@ impl Completer for Assistant {
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = line.get(..pos).unwrap_or(line);
-        let (start, mut pairs) = self.candidates(before);
+        let (start, mut pairs) = self.candidates(before, line);
         let typed = before.get(start..).unwrap_or_default().to_lowercase();
         pairs.retain(|p| p.replacement.to_lowercase().starts_with(&typed));
         pairs.sort_by(|a, b| (&a.replacement, &a.display).cmp(&(&b.replacement, &b.display)));
@@ -353,8 +225,12 @@ mod tests {
 
     use super::*;
 
+    fn context() -> SessionContext {
+        session::context(session::config()).unwrap()
+    }
+
     fn completions(line: &str) -> (usize, Vec<String>) {
-        let assistant = Assistant::new(SessionContext::new(), true);
+        let assistant = Assistant::new(context(), true);
         let history = DefaultHistory::new();
         let (start, pairs) = assistant.complete(line, line.len(), &Context::new(&history)).unwrap();
         (start, pairs.into_iter().map(|p| p.replacement).collect())
@@ -415,5 +291,69 @@ mod tests {
     fn commands_are_completed_at_the_beginning_only() {
         assert_eq!(completions(".qu"), (0, vec![".quit".into()]));
         assert!(completions("select .qu").1.iter().all(|word| !word.starts_with('.')));
+    }
+
+    #[test]
+    fn paths_may_have_any_name_that_can_be_typed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().display().to_string();
+        for name in ["训练_1", "it's", "with space"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let at = |name: &str| format!("{root}/{name}");
+        for call in ["memory_events('", "memory_peaks(path => '", "memory_diff('x', '"] {
+            let of = |typed: &str| completions(&format!("select * from {call}{}", at(typed))).1;
+            assert_eq!(of("训"), [at("训练_1/")], "{call}");
+            assert_eq!(of("it"), [at("it''s/")], "{call}");
+            assert_eq!(of("it''"), [at("it''s/")], "{call}");
+            assert_eq!(of("with s"), [at("with space/")], "{call}");
+        }
+        assert_eq!(completions(&format!("copy (select 1) to '{}", at("训"))).1, [at("训练_1/")]);
+        assert_eq!(completions(&format!(".open {}", at("训"))).1, [at("训练_1/")]);
+        assert_eq!(
+            completions(&format!("select * from dump_trend('x', mapping => '{}", at("训"))).1,
+            [at("训练_1/")]
+        );
+    }
+
+    #[test]
+    fn values_of_named_arguments_are_offered_in_their_quotes() {
+        assert_eq!(completions("select * from memory_events('x', match => 'i").1, ["inside"]);
+        assert_eq!(completions("select * from memory_growth('x', window => '").1, ["auto", "step"]);
+        assert!(
+            completions("select * from memory_growth('x', window => 1, on_error => 's")
+                .1
+                .contains(&"skip".into())
+        );
+    }
+
+    #[test]
+    fn columns_of_questions_are_offered_also_in_front_of_their_call() {
+        let assistant = Assistant::new(context(), true);
+        let history = DefaultHistory::new();
+        let (line, cursor) = ("select vs_m from memory_peaks('x')", 11);
+        let (start, pairs) = assistant.complete(line, cursor, &Context::new(&history)).unwrap();
+        assert_eq!((start, pairs.len()), (7, 1));
+        assert_eq!(pairs[0].replacement, "vs_median");
+    }
+
+    #[test]
+    fn arguments_of_commands_are_completed() {
+        assert!(completions("\\d memory_ev").1.contains(&"memory_events".into()));
+        assert!(completions(".schema memory_pe").1.contains(&"memory_peaks".into()));
+        assert!(completions("\\sf memory_pe").1.contains(&"memory_peaks".into()));
+        assert!(completions("\\df memory_a").1.contains(&"memory_at".into()));
+        assert!(
+            completions(".settings datafusion.execution.batch_")
+                .1
+                .contains(&"datafusion.execution.batch_size".into())
+        );
+        assert!(
+            completions("show datafusion.execution.batch_")
+                .1
+                .contains(&"datafusion.execution.batch_size".into())
+        );
+        assert_eq!(completions("\\timing o").1, ["off", "on"]);
+        assert_eq!(completions(".mode nd").1, ["ndjson"]);
     }
 }
