@@ -19,6 +19,7 @@ use rustyline::{Context, Helper};
 use super::commands::{Argument, COMMANDS, is_command};
 use super::listing::{self, FunctionLine};
 use super::output::Format;
+use super::plot;
 use super::script::is_complete;
 
 /// Helps while a line is being edited.
@@ -155,6 +156,7 @@ impl Assistant {
                 COMMANDS.iter().flat_map(|c| c.names).map(|n| plain((*n).to_owned())).collect()
             }
             Argument::Path => paths(typed),
+            Argument::Picture => picture(typed),
             Argument::Question => {
                 self.library().functions().iter().map(|f| plain(f.name().to_owned())).collect()
             }
@@ -213,6 +215,18 @@ impl Assistant {
 
 fn plain(word: String) -> Pair {
     Pair { display: word.clone(), replacement: word }
+}
+
+/// How the words behind `.plot` can go on: each candidate is what was typed with another last word.
+fn picture(typed: &str) -> Vec<Pair> {
+    let start = typed.rfind(|c: char| c.is_whitespace() || c == '>').map_or(0, |at| at + 1);
+    let (front, word) = typed.split_at(start);
+    let words = match plot::words_for(front, word) {
+        Some(words) => words.into_iter().map(plain).collect(),
+        None => paths(word),
+    };
+    let whole = |p: Pair| Pair { replacement: format!("{front}{}", p.replacement), display: p.display };
+    words.into_iter().map(whole).collect()
 }
 
 /// Where the quote begins that is still open, if one is.

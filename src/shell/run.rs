@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::SessionContext;
+use rl_insight_sql::overview::Overview;
 use tokio::signal::ctrl_c;
 
 use super::agent::Answer;
@@ -24,7 +25,7 @@ use super::parameters::Parameters;
 use super::run_dir;
 use super::screen;
 use super::script::{Piece, Script};
-use super::statement::Session;
+use super::statement::{Kept, Session};
 use super::voice::Voice;
 use super::watch::{TICK, Watch};
 use super::workers::Workers;
@@ -43,6 +44,8 @@ pub(crate) struct Runner {
     pub(crate) timer: bool,
     /// What was opened at the start, and later with `.open`.
     pub(crate) paths: Vec<String>,
+    /// What was found there.
+    pub(crate) opened: Overview,
     /// The last script that was SQL.
     pub(crate) last: Option<Script>,
     first_failure: Option<u8>,
@@ -82,6 +85,7 @@ impl Runner {
             guard,
             destination,
             answer: invocation.agent.map(Answer::new),
+            kept: None,
             watch: Watch::new(invocation.progress),
             parameters: Arc::new(engine.parameters.clone()),
             left_out: Arc::default(),
@@ -97,6 +101,7 @@ impl Runner {
             verbose: engine.verbose,
             timer: invocation.timer,
             paths: vec![],
+            opened: Overview::default(),
             last: None,
             first_failure: None,
         })
@@ -125,7 +130,35 @@ impl Runner {
         for line in run_dir::lines(&overview, paths) {
             self.session.voice.remark(line);
         }
+        self.opened = overview;
         Ok(())
+    }
+
+    /// What table functions are to do with problems in the data: `strict` or `skip`.
+    pub(crate) fn on_error(&self) -> &'static str {
+        self.on_error
+    }
+
+    /// The rows of a query, for something other than a result.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) async fn rows(&mut self, sql: &str) -> Result<Vec<RecordBatch>, Failure> {
+        let options = self.session.context.copied_config().options().sql_parser.clone();
+        let kept = Kept::default();
+        self.session.kept = Some(Arc::clone(&kept));
+        // A file that waits for the next result goes on waiting.
+        let once = self.once.take();
+        let mut done = Ok(());
+        for piece in Script::new(None, sql).pieces(&options)? {
+            if done.is_ok() {
+                done = self.piece(piece, sql.into()).await;
+            }
+        }
+        self.once = once;
+        self.session.kept = None;
+        done?;
+        Ok(kept.lock().map(|mut rows| std::mem::take(&mut *rows)).unwrap_or_default())
     }
 
     /// The session that statements run in.

@@ -11,6 +11,7 @@ mod command_lines;
 mod discovery;
 mod docs;
 mod overview;
+mod plot;
 mod read_only;
 mod sample_data;
 mod scan;
