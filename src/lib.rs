@@ -17,6 +17,7 @@
 //! | [`scan`] | the one execution plan: partitions, pruning, order, limits, memory, metrics |
 //! | [`mod@format`] | the formats, one folder each: from a path to units, from a unit to record batches |
 //! | [`source`] | the contract between formats and scan |
+//! | [`plot`] | pictures of answers, as pages and as text |
 //! | [`stack`] | call stacks as text: frames, and whose code they are |
 //! | [`text`] | bytes: JSON, CSV, exact decimal numbers, interned text |
 
@@ -24,6 +25,7 @@ pub mod format;
 pub mod function;
 pub mod library;
 pub mod overview;
+pub mod plot;
 pub mod scan;
 pub mod session;
 pub mod sink;

@@ -113,6 +113,14 @@ fn the_first_five_minutes() {
         "SELECT role, rank_id, peak_mb, vs_median FROM memory_peaks('run_dir', on_error => 'skip') ORDER BY 3 DESC LIMIT 3;",
         "(3 rows",
     );
+    // A picture in a file that needs no network; the ranks that are broken are not opened for it.
+    complete(&mut session, ".plot fl", "flame");
+    ask(&mut session, ".plot flame at_peak rank=3 > peak.html", "peak.html: ");
+    let picture = std::fs::read_to_string(home.path().join("peak.html")).unwrap();
+    assert!(picture.starts_with("<!DOCTYPE html>") && picture.ends_with("</html>\n"));
+    assert!(picture.contains("memory_at_peak(&#39;run_dir&#39;) WHERE rank_id = 3 "));
+    assert!(!picture.replace("http://www.w3.org/2000/svg", "").contains("http"));
+    ask(&mut session, ".plot timeline role=actor_update rank=0..12", "5 ranks in 1 role");
     // The next result goes to a file, which is complete or absent.
     ask(&mut session, ".once out.csv", "");
     ask(&mut session, "SELECT 20 + 1 AS n;", "");

@@ -6,8 +6,8 @@
 -- Values: buckets => integer >= 1
 -- Columns: role, rank_id, bucket (from 0), from_ns, to_ns (ns since the epoch; to_ns is outside), changes (starts and
 --   releases in it), live_high_mb, live_end_mb (MB, held by the allocations in the recording: the most, and at its
---   end), allocated_high_mb, reserved_high_mb (MB, the most that the profiler states after an allocation or a release;
---   cann:: rows state those of another allocator and are left out).
+--   end), allocated_high_mb, reserved_high_mb, active_high_mb (MB, the most that the profiler states after an allocation
+--   or a release; cann:: rows state those of another allocator and are left out).
 -- The level at the beginning of a bucket counts in it, so a bucket without changes carries the level on. The highest
 -- live_high_mb is the peak of memory_at_peak; the highest allocated_high_mb is at least the highest
 -- total_allocated_mb. (RL-Insight's chart picks 2000 points by their number and can lose the peak.) The first bucket
@@ -15,19 +15,20 @@
 WITH e AS (
   SELECT role, rank_id, start_time_ns, release_time_ns, CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
     name NOT LIKE 'cann::%' AS states, total_allocated_mb, release_total_allocated_mb, total_reserved_mb,
-    release_total_reserved_mb
+    release_total_reserved_mb, total_active_mb, release_total_active_mb
   FROM memory_events($path, on_error => $on_error)
   WHERE size_kb > 0 AND start_time_ns IS NOT NULL
 ),
 change AS (
   SELECT role, rank_id, CASE WHEN sign > 0 THEN start_time_ns ELSE release_time_ns END AS t, sign * bytes AS bytes,
     CASE WHEN states AND sign > 0 THEN total_allocated_mb WHEN states THEN release_total_allocated_mb END AS allocated,
-    CASE WHEN states AND sign > 0 THEN total_reserved_mb WHEN states THEN release_total_reserved_mb END AS reserved
+    CASE WHEN states AND sign > 0 THEN total_reserved_mb WHEN states THEN release_total_reserved_mb END AS reserved,
+    CASE WHEN states AND sign > 0 THEN total_active_mb WHEN states THEN release_total_active_mb END AS active
   FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN e
 ),
 level AS (
   -- In one moment releases come first, so no level is seen that was never reached.
-  SELECT role, rank_id, t, bytes, allocated, reserved,
+  SELECT role, rank_id, t, bytes, allocated, reserved, active,
     sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes ROWS UNBOUNDED PRECEDING) AS level,
     min(t) OVER whole AS t0, max(t) OVER whole - min(t) OVER whole + 1 AS span
   FROM change
@@ -36,16 +37,20 @@ level AS (
 filled AS (
   SELECT role, rank_id, min(t0) AS t0, min(span) AS span, (t - t0) * $buckets / span AS bucket, count(*) AS changes,
     max(level) AS high, sum(bytes) AS bytes, max(allocated) AS allocated, max(reserved) AS reserved,
+    max(active) AS active,
     last_value(allocated ORDER BY t, allocated) FILTER (WHERE allocated IS NOT NULL) AS last_allocated,
-    last_value(reserved ORDER BY t, reserved) FILTER (WHERE reserved IS NOT NULL) AS last_reserved
+    last_value(reserved ORDER BY t, reserved) FILTER (WHERE reserved IS NOT NULL) AS last_reserved,
+    last_value(active ORDER BY t, active) FILTER (WHERE active IS NOT NULL) AS last_active
   FROM level WHERE t IS NOT NULL
   GROUP BY role, rank_id, (t - t0) * $buckets / span
 ),
 chained AS (
   SELECT *, sum(bytes) OVER so_far AS level, last_value(last_allocated) IGNORE NULLS OVER so_far AS now_allocated,
     last_value(last_reserved) IGNORE NULLS OVER so_far AS now_reserved,
+    last_value(last_active) IGNORE NULLS OVER so_far AS now_active,
     last_value(last_allocated) IGNORE NULLS OVER before AS old_allocated,
     last_value(last_reserved) IGNORE NULLS OVER before AS old_reserved,
+    last_value(last_active) IGNORE NULLS OVER before AS old_active,
     lead(bucket, 1, $buckets) OVER (PARTITION BY role, rank_id ORDER BY bucket) AS next
   FROM filled
   WINDOW so_far AS (PARTITION BY role, rank_id ORDER BY bucket ROWS UNBOUNDED PRECEDING),
@@ -57,5 +62,6 @@ SELECT role, rank_id, at AS bucket, t0 + at * span / $buckets AS from_ns, t0 + (
   CASE WHEN at = bucket THEN greatest(high, level - bytes) ELSE level END / 1048576.0 AS live_high_mb,
   level / 1048576.0 AS live_end_mb,
   CASE WHEN at = bucket THEN greatest(allocated, old_allocated) ELSE now_allocated END AS allocated_high_mb,
-  CASE WHEN at = bucket THEN greatest(reserved, old_reserved) ELSE now_reserved END AS reserved_high_mb
+  CASE WHEN at = bucket THEN greatest(reserved, old_reserved) ELSE now_reserved END AS reserved_high_mb,
+  CASE WHEN at = bucket THEN greatest(active, old_active) ELSE now_active END AS active_high_mb
 FROM drawn

@@ -52,7 +52,8 @@ Examples:
   rl-insight-sql run/
   rl-insight-sql run/ -c \"SELECT role, rank_id, max(total_allocated_mb) FROM memory GROUP BY 1, 2\"
   rl-insight-sql --format json -f setup.sql -f report.sql > report.json
-  rl-insight-sql check nightly.slt run/ --format junit -o report.xml";
+  rl-insight-sql check nightly.slt run/ --format junit -o report.xml
+  rl-insight-sql plot flame run/ at_peak rank=3 -o peak.html";
 
 /// Ask in SQL what a reinforcement-learning job left on disk.
 // The text above is what `--help` begins with. Colours stay off: help must be clean in every pipe.
@@ -197,7 +198,7 @@ pub(crate) struct Flags {
 }
 
 /// How a session is set up.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct EngineFlags {
     /// How many threads work on a query [default: the number of cores]
     #[arg(long, env = "RL_INSIGHT_SQL_THREADS", hide_env_values = true, value_name = "N")]
@@ -326,6 +327,8 @@ impl ValueEnum for FormatFlag {
 pub(crate) enum Sub {
     /// Run the assertions of a sqllogictest file on data
     Check(CheckFlags),
+    /// Draw a picture of data: on the terminal, or as an HTML file that needs no network
+    Plot(PlotFlags),
     /// Say what is installed, what the limits are, and what a path holds
     Doctor {
         /// Directories, files or globs to look at
@@ -360,6 +363,35 @@ pub(crate) struct CheckFlags {
     /// Write the outcome to this file instead of stdout
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    /// How the session is set up
+    #[command(flatten)]
+    pub(crate) engine: EngineFlags,
+}
+
+/// The command line of `plot`.
+#[derive(Debug, Args)]
+#[command(after_help = super::plot::help())]
+pub(crate) struct PlotFlags {
+    /// What kind of picture: flame, timeline, heatmap, trend or lifetimes
+    #[arg(value_name = "KIND")]
+    pub(crate) kind: String,
+
+    /// What of the data, options, and the data itself: at_peak rank=3 run/
+    #[arg(value_name = "WHAT|NAME=VALUE|PATH", required = true)]
+    pub(crate) words: Vec<String>,
+
+    /// Write the picture to this file: .html, or .txt for what a terminal shows
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace the file if it exists already
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Read and write no file outside of this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
 
     /// How the session is set up
     #[command(flatten)]

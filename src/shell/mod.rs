@@ -13,6 +13,7 @@
 //! | [`listing`], [`run_dir`], [`doctor`] | what there is: functions, columns, data, limits |
 //! | [`agent`] | the one JSON object for programs |
 //! | [`check`] | assertions about data |
+//! | [`plot`] | pictures: from a command to queries, from their rows to a file |
 //! | [`failure`], [`explain`] | errors to texts and exit codes |
 
 mod agent;
@@ -37,6 +38,7 @@ mod output;
 mod pager;
 mod parameters;
 mod places;
+mod plot;
 mod prompt;
 mod run;
 mod run_dir;
@@ -138,6 +140,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Sub::Man) => man_page().and_then(|text| print(&text)),
         Some(Sub::Doctor { paths }) => with_runtime(doctor::run(paths)),
         Some(Sub::Check(flags)) => with_runtime(check::run(flags)),
+        Some(Sub::Plot(flags)) => with_runtime(plot::draw(flags)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

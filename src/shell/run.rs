@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::SessionContext;
+use rl_insight_sql::overview::Overview;
 use tokio::signal::ctrl_c;
 
 use super::agent::Answer;
@@ -28,7 +29,7 @@ use super::run_dir;
 use super::screen;
 use super::script::{Piece, Script};
 use super::settings::Settings;
-use super::statement::Session;
+use super::statement::{Kept, Session};
 use super::voice::Voice;
 use super::watch::{TICK, Watch};
 use super::workers::Workers;
@@ -48,6 +49,8 @@ pub(crate) struct Runner {
     pub(crate) timer: bool,
     /// What was opened at the start, and later with `.open`.
     pub(crate) paths: Vec<String>,
+    /// What was found there.
+    pub(crate) opened: Overview,
     /// The last script that was SQL.
     pub(crate) last: Option<Script>,
     first_failure: Option<u8>,
@@ -85,6 +88,7 @@ impl Runner {
             guard,
             destination,
             answer: invocation.agent.map(|caps| Answer::new(caps, invocation.look.json)),
+            kept: None,
             watch: Watch::new(invocation.progress),
             parameters: Arc::new(engine.parameters.clone()),
             left_out: Arc::default(),
@@ -101,6 +105,7 @@ impl Runner {
             verbose: engine.verbose,
             timer: invocation.timer,
             paths: vec![],
+            opened: Overview::default(),
             last: None,
             first_failure: None,
             settings,
@@ -160,7 +165,35 @@ impl Runner {
         for path in &overview.empty {
             self.session.voice.tell(format_args!("note: {path}: nothing found that can be read"));
         }
+        self.opened = overview;
         Ok(())
+    }
+
+    /// What table functions are to do with problems in the data: `strict` or `skip`.
+    pub(crate) fn on_error(&self) -> &'static str {
+        self.on_error
+    }
+
+    /// The rows of a query, for something other than a result.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) async fn rows(&mut self, sql: &str) -> Result<Vec<RecordBatch>, Failure> {
+        let options = self.session.context.copied_config().options().sql_parser.clone();
+        let kept = Kept::default();
+        self.session.kept = Some(Arc::clone(&kept));
+        // A file that waits for the next result goes on waiting.
+        let once = self.once.take();
+        let mut done = Ok(());
+        for piece in Script::new(None, sql).pieces(&options)? {
+            if done.is_ok() {
+                done = self.piece(piece, sql.into()).await;
+            }
+        }
+        self.once = once;
+        self.session.kept = None;
+        done?;
+        Ok(kept.lock().map(|mut rows| std::mem::take(&mut *rows)).unwrap_or_default())
     }
 
     /// The session that statements run in.

@@ -1,8 +1,8 @@
 //! One statement, from its text to its result. This is the part that runs on the worker threads.
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{SchemaRef, UInt64Type};
@@ -33,6 +33,9 @@ use super::watch::{Watch, summed};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
+/// Rows of a query, as they come.
+pub(super) type Kept = Arc<Mutex<Vec<RecordBatch>>>;
+
 /// What a statement runs in, and where its result goes. Clones share the tables and settings.
 #[derive(Clone)]
 pub(super) struct Session {
@@ -42,6 +45,8 @@ pub(super) struct Session {
     pub(super) guard: Guard,
     pub(super) destination: Destination,
     pub(super) answer: Option<Answer>,
+    /// Where the rows of a query are kept instead of being written, when they are for a picture.
+    pub(super) kept: Option<Kept>,
     pub(super) watch: Watch,
     pub(super) parameters: Arc<Parameters>,
     /// Problems that results leave out, so far.
@@ -132,6 +137,15 @@ impl Session {
             // SET and everything that defines something: no columns, nothing to print.
             while let Some(batch) = stream.next().await {
                 batch?;
+            }
+            return Ok(None);
+        }
+        if let Some(kept) = &self.kept {
+            while let Some(batch) = stream.next().await {
+                let batch = batch?;
+                if let Ok(mut rows) = kept.lock() {
+                    rows.push(batch);
+                }
             }
             return Ok(None);
         }

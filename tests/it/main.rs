@@ -13,6 +13,7 @@ mod docs;
 #[cfg(unix)]
 mod inputs;
 mod overview;
+mod plot;
 mod read_only;
 mod sample_data;
 mod scan;

@@ -36,6 +36,8 @@ pub(crate) enum Argument {
     Switch,
     /// A command.
     Command,
+    /// A picture: kind, options and a file.
+    Picture,
 }
 
 /// What a command does.
@@ -56,6 +58,7 @@ pub(super) enum Action {
     Open,
     Output,
     Pager,
+    Plot,
     Quit,
     Read,
     Schema,
@@ -174,6 +177,13 @@ pub(crate) const COMMANDS: &[Command] = &[
         "say how long each statement takes and what it reads",
     ),
     command(Action::Pager, &[".pager"], "on|off", Argument::Switch, "show long tables in the pager"),
+    command(
+        Action::Plot,
+        &[".plot"],
+        "[KIND ...] [> FILE]",
+        Argument::Picture,
+        "draw a picture here, or into an HTML file; without a kind, list them",
+    ),
     command(
         Action::Settings,
         &[".settings"],

@@ -17,6 +17,7 @@ use std::path::Path;
 use super::failure::Failure;
 use super::invocation::read_file;
 use super::listing;
+use super::plot;
 use super::run::Runner;
 use super::script::Script;
 
@@ -89,6 +90,7 @@ pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failur
             look::change(runner.look_mut(), command.action, argument)?;
         }
         Action::Timer => runner.timer = switch(argument)?,
+        Action::Plot => plot::run(runner, argument).await?,
         Action::History => inquiry::history(runner, number(argument, 20)?)?,
     }
     Ok(Step::Stay)

@@ -21,6 +21,7 @@ use rustyline::{Context, Helper};
 use super::commands::{Argument, COMMANDS, is_command};
 use super::listing::{self, FunctionLine};
 use super::output::Format;
+use super::plot;
 use super::script::is_complete;
 use offer::{KEYWORDS, options, paths, plain};
 use place::{Quoted, last_word, open_call, open_quote, quoted, setting};
@@ -112,6 +113,7 @@ impl Assistant {
             Argument::Path => paths(typed),
             Argument::Setting => self.settings(),
             Argument::Function => self.functions().into_iter().map(|f| plain(f.name)).collect(),
+            Argument::Picture => picture(typed),
             Argument::Question => {
                 self.library().functions().iter().map(|f| plain(f.name().to_owned())).collect()
             }
@@ -173,6 +175,18 @@ impl Assistant {
         }
         (start, if word.is_empty() { vec![] } else { self.words(line, word) })
     }
+}
+
+/// How the words behind `.plot` can go on: each candidate is what was typed with another last word.
+fn picture(typed: &str) -> Vec<Pair> {
+    let start = typed.rfind(|c: char| c.is_whitespace() || c == '>').map_or(0, |at| at + 1);
+    let (front, word) = typed.split_at(start);
+    let words = match plot::words_for(front, word) {
+        Some(words) => words.into_iter().map(plain).collect(),
+        None => paths(word),
+    };
+    let whole = |p: Pair| Pair { replacement: format!("{front}{}", p.replacement), display: p.display };
+    words.into_iter().map(whole).collect()
 }
 
 impl Completer for Assistant {
