@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`flags`], [`config`], [`invocation`] | the command line: as clap sees it, what a file adds, then checked and with scripts read |
 //! | [`settings`] | what is set, and by whom |
-//! | [`script`], [`parameters`] | SQL text, its statements, and the values it is given |
+//! | [`script`], [`parameters`], [`chain`] | SQL text, its statements, the values it is given, and how deep it is |
 //! | [`run`], [`statement`], [`workers`], [`engine`] | scripts to results: waiting, one statement, its threads, its limits |
 //! | [`guard`], [`confine`], [`inputs`] | what statements may do, and to which files |
 //! | [`output`], [`footer`], [`pager`] | results to bytes in their destination |
@@ -18,6 +18,7 @@
 
 mod agent;
 mod amount;
+mod chain;
 mod check;
 mod commands;
 mod complete;
@@ -29,6 +30,8 @@ mod explain;
 mod failure;
 mod flags;
 mod footer;
+#[cfg(test)]
+mod fuzz;
 mod guard;
 mod inputs;
 mod invocation;

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
 
+use super::chain;
 use super::parameters::Parameters;
 
 /// SQL text and where it comes from.
@@ -126,6 +127,7 @@ impl Piece {
         if let Some(e) = self.broken {
             return Err(ParserError::from(e).into());
         }
+        chain::check(&self.tokens)?;
         parameters.fill(&mut self.tokens)?;
         let dialect = dialect(options.dialect)?;
         let mut parser = DFParserBuilder::new(self.tokens)

@@ -13,8 +13,9 @@ pub(crate) struct Workers {
     runtime: Option<Runtime>,
 }
 
-/// Deep expressions are planned recursively; the default of 2 MiB is too little for some.
-const STACK: usize = 8 << 20;
+/// Deep expressions are planned recursively; the default of 2 MiB is too little for some. A chain of
+/// operators of the longest length that is allowed must fit. Only what is used of it is memory.
+const STACK: usize = 32 << 20;
 
 impl Workers {
     /// Starts so many threads.

@@ -237,6 +237,7 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
                 (Arc::new(MemscopeEvents), false),
                 (Arc::new(MemscopeWatch), true),
                 (Arc::new(MemscopePythonTrace), true),
+                (Arc::new(MemscopeConfig), false),
             ]))
         },
     },

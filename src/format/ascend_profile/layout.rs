@@ -285,7 +285,8 @@ fn rank_of(dir: &Path, names: &[String], findings: &mut Vec<Finding>) -> Option<
         }
         several => {
             let agrees = |name: &str, rank: Option<i64>| {
-                rank_inside(&dir.join(name)).is_some_and(|inside| Some(inside) == rank)
+                let info = read_json(&dir.join(name), &mut vec![]).ok();
+                info.and_then(|info| rank_in(&info)).is_some_and(|inside| Some(inside) == rank)
             };
             let agreeing: Vec<_> = several.iter().filter(|(name, rank)| agrees(name, *rank)).collect();
             let list = several.iter().map(|n| n.0.as_str()).collect::<Vec<_>>().join(", ");
@@ -301,10 +302,18 @@ fn rank_of(dir: &Path, names: &[String], findings: &mut Vec<Finding>) -> Option<
         }
     }
     if names.iter().any(|n| n == "profiler_info.json") {
-        let rank = rank_inside(&dir.join("profiler_info.json"));
+        let path = dir.join("profiler_info.json");
+        let rank = match read_json(&path, findings) {
+            Ok(info) => rank_in(&info),
+            Err(message) => {
+                let message = format!("{message}; expected a JSON object with rank_id. It is taken to be -1");
+                findings.push(Finding::problem(Kind::Metadata, path, message));
+                return Some(-1);
+            }
+        };
         if rank.is_none() {
             let message = "single-process profile without a rank: rank_id is -1";
-            findings.push(Finding::note(Kind::Rank, dir.join("profiler_info.json"), message));
+            findings.push(Finding::note(Kind::Rank, path, message));
         }
         return Some(rank.unwrap_or(-1));
     }
@@ -313,10 +322,9 @@ fn rank_of(dir: &Path, names: &[String], findings: &mut Vec<Finding>) -> Option<
     None
 }
 
-/// `rank_id` inside an info file: an integer, or a text that is one.
-fn rank_inside(path: &Path) -> Option<i64> {
-    let value = read_json(path).ok()?;
-    let rank = match value.get("rank_id")? {
+/// `rank_id` of an info file: an integer, or a text that is one.
+fn rank_in(info: &Value) -> Option<i64> {
+    let rank = match info.get("rank_id")? {
         Value::Number(n) => n.as_i64(),
         Value::String(s) => decimal::integer(s),
         _ => None,
@@ -349,7 +357,7 @@ fn role_of(place: &FoundProfile, names: &[String], findings: &mut Vec<Finding>) 
         return parent();
     }
     let path = place.dir.join(FILE);
-    let value = match read_json(&path) {
+    let value = match read_json(&path, findings) {
         Ok(value) => value,
         Err(message) => {
             let message = format!(
@@ -382,16 +390,27 @@ fn role_of(place: &FoundProfile, names: &[String], findings: &mut Vec<Finding>) 
     role
 }
 
-/// A JSON file as a value; the error says what is wrong with it.
-fn read_json(path: &Path) -> Result<Value, String> {
+/// A JSON file as a value; the error says what is wrong with it, `findings` what is odd.
+fn read_json(path: &Path, findings: &mut Vec<Finding>) -> Result<Value, String> {
     let bytes = InputFile::open(path)
         .and_then(|f| f.read_all(MAX_METADATA_BYTES))
         .map_err(|e| format!("cannot be read: {e}"))?;
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes);
-    if bytes.is_empty() {
+    let mut odd = |message: &str| findings.push(Finding::note(Kind::Encoding, path, message));
+    let text = match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(text) => {
+            odd("the file begins with a byte-order mark");
+            text
+        }
+        None => &bytes,
+    };
+    if text.is_empty() {
         return Err("the file is empty".into());
     }
-    serde_json::from_str(&String::from_utf8_lossy(bytes)).map_err(|e| format!("broken JSON: {e}"))
+    let text = String::from_utf8_lossy(text);
+    if matches!(text, std::borrow::Cow::Owned(_)) {
+        odd("bytes that are not UTF-8 are replaced by U+FFFD");
+    }
+    serde_json::from_str(&text).map_err(|e| format!("broken JSON: {e}"))
 }
 
 /// Which part a file name stands for.

@@ -104,7 +104,7 @@ impl Header {
             let message = format!(
                 "the header lacks {}; it has {}{hint}",
                 missing.join(", "),
-                if names.is_empty() { "nothing".into() } else { names.join(", ") }
+                if names.is_empty() { "nothing".into() } else { shown(&names) }
             );
             host.report(Finding::problem(Kind::BadStructure, path, message).at(Place::Line(1)))?;
             return Ok(None);
@@ -117,7 +117,14 @@ impl Header {
         let known = |n: &String| n.is_empty() || expected.iter().any(|e| e.names.iter().any(|(k, _)| k == n));
         let unknown: Vec<_> = names.iter().filter(|n| !known(n)).map(String::as_str).collect();
         if !unknown.is_empty() {
-            let message = format!("columns that are not read: {}", unknown.join(", "));
+            let message = format!("columns that are not read: {}", shown(&unknown));
+            host.report(Finding::note(Kind::Columns, path, message).at(Place::Line(1)))?;
+        }
+        let again = |(at, name): (usize, &String)| names.iter().skip(at + 1).any(|n| n == name);
+        let twice: Vec<_> =
+            names.iter().enumerate().filter(|n| known(n.1) && again(*n)).map(|n| n.1.as_str()).collect();
+        if !twice.is_empty() {
+            let message = format!("of columns with the same name the last is read: {}", shown(&twice));
             host.report(Finding::note(Kind::Columns, path, message).at(Place::Line(1)))?;
         }
         let end = block.bytes.len() - records.remaining();
@@ -423,4 +430,14 @@ pub(super) fn or_null<T>(value: Result<Option<T>, BadCell>, bad: &mut dyn FnMut(
         bad(&cell);
         None
     })
+}
+
+/// Names for a message. A file that is no csv may hold megabytes without a comma or line break.
+fn shown<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
+    const MOST: usize = 400;
+    let all = names.join(", ");
+    match all.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", all.get(..end).unwrap_or_default()),
+        None => all,
+    }
 }

@@ -11,8 +11,8 @@ use crate::source::{
 };
 
 use super::columns::{UnitColumns, batch_of};
-use super::layout::{self, FileKind};
-use super::rows::unreadable;
+use super::layout::{self, CONFIG, FileKind};
+use super::rows::{BYTE_ORDER_MARK, unreadable};
 use super::schema::{Config, KEY_COLUMNS};
 
 /// Settings are small; what is larger is something else.
@@ -61,7 +61,7 @@ impl Format for MemscopeConfig {
 type Setting = (String, String);
 
 fn read(unit: &Unit, host: &dyn Host) -> Result<Vec<Setting>, ReadError> {
-    let path = unit.path();
+    let path = unit.file(CONFIG).map_or(unit.path(), |file| &file.path);
     let bytes = match InputFile::open(path).and_then(|f| f.read_all(MAX_BYTES)) {
         Ok(bytes) => bytes,
         Err(e) => return host.report(unreadable(path, &e)).map(|()| vec![]),
@@ -69,7 +69,14 @@ fn read(unit: &Unit, host: &dyn Host) -> Result<Vec<Setting>, ReadError> {
     host.count(Counter::FilesOpened, 1);
     host.count(Counter::BytesRead, bytes.len() as u64);
     let mut settings = vec![];
-    match serde_json::from_slice::<Value>(&bytes) {
+    let text = match bytes.strip_prefix(BYTE_ORDER_MARK) {
+        Some(text) => {
+            host.report(Finding::note(Kind::Encoding, path, "the file starts with a byte-order mark"))?;
+            text
+        }
+        None => &bytes,
+    };
+    match serde_json::from_slice::<Value>(text) {
         Ok(value @ Value::Object(_)) => flatten("", &value, &mut settings),
         Ok(_) => {
             let message = "the file holds no JSON object, expected settings by name";

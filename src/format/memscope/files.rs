@@ -116,7 +116,7 @@ impl FileReader {
         let unit = UnitColumns::new(&self.unit);
         let file = self.unit.files.first();
         let part = file.map_or("", |f| f.part.as_str());
-        let path = self.unit.path();
+        let path = self.unit.files.first().map_or(self.unit.path(), |file| &file.path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let wanted = Wanted::new(&self.request.projection);
         let peeked = wanted
@@ -147,7 +147,7 @@ impl FileReader {
     }
 
     fn peek(&self, part: &str) -> Peek {
-        let path = self.unit.path();
+        let path = self.unit.files.first().map_or(self.unit.path(), |file| &file.path);
         self.host.count(Counter::FilesOpened, 1);
         match part {
             DUMP_DB => peek::database(path),

@@ -15,7 +15,7 @@ use crate::source::{
 use super::columns::{Column, UnitColumns, batch_of};
 use super::database;
 use super::layout::{self, FileKind, TRACE_CSV};
-use super::lines::{Lines, split_right};
+use super::lines::{Lines, check_text, split_right};
 use super::number;
 use super::rows::unreadable;
 use super::schema::{KEY_COLUMNS, Trace};
@@ -54,9 +54,9 @@ impl Format for MemscopePythonTrace {
         request: &ReadRequest,
         host: Arc<dyn Host>,
     ) -> Result<Box<dyn UnitReader>, ReadError> {
-        let path = unit.path();
+        let path = unit.files.first().map_or(unit.path(), |file| &file.path);
         let source = if unit.file(TRACE_CSV).is_some() {
-            Lines::open(path, host.as_ref())?.map(Source::Csv)
+            Lines::behind_header(HEADER, path, host.as_ref())?.map(Source::Csv)
         } else {
             match database::open(path, host.as_ref())? {
                 Some(connection) => match database::tables(&connection) {
@@ -75,6 +75,9 @@ impl Format for MemscopePythonTrace {
         Ok(Box::new(TraceReader { unit: unit.clone(), request: request.clone(), host, source, row: 0 }))
     }
 }
+
+/// The first line of a csv.
+const HEADER: &str = "FuncInfo,StartTime(ns),EndTime(ns),Thread Id,Process Id";
 
 enum Source {
     Csv(Lines),
@@ -148,7 +151,6 @@ impl TraceReader {
         while rows.rows < self.request.batch_rows.max(1) {
             match lines.next() {
                 Ok(None) => return Ok(false),
-                Ok(Some((1, header))) if header.starts_with(b"FuncInfo") => {}
                 Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
                 Ok(Some((number, line))) => {
                     self.host.count(Counter::RowsRead, 1);
@@ -160,7 +162,10 @@ impl TraceReader {
                         known.then_some(Call { func, numbers, row: self.row, table: None })
                     };
                     match split_right::<4>(line).and_then(read) {
-                        Some(call) => rows.push(&call),
+                        Some(call) => {
+                            check_text(line, number, &path, self.host.as_ref())?;
+                            rows.push(&call);
+                        }
                         None => {
                             self.host.count(Counter::RowsLeftOut, 1);
                             let message = "the line is broken or cut off: expected function, start, end, thread and process";

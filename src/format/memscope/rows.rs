@@ -356,7 +356,7 @@ pub(super) fn unreadable(path: &Path, e: &io::Error) -> Finding {
 const HEAD_BYTES: usize = 64 << 10;
 
 /// What some editors put at the start of a UTF-8 file.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Where the rows start behind the header; `None` when the file is no dump and is left out.
 fn header(bytes: &[u8], path: &Path, host: &dyn Host) -> Result<Option<usize>, ReadError> {

@@ -15,7 +15,7 @@ use crate::source::{
 use super::check_sum::CheckSum;
 use super::columns::{Column, UnitColumns, batch_of};
 use super::layout::{self, FileKind, WATCH_CSV, WATCH_IMAGE};
-use super::lines::{Lines, split_right};
+use super::lines::{Lines, check_text, split_right};
 use super::number;
 use super::rows::unreadable;
 use super::schema::{KEY_COLUMNS, Wanted, Watch};
@@ -72,7 +72,7 @@ impl Format for MemscopeWatch {
         host: Arc<dyn Host>,
     ) -> Result<Box<dyn UnitReader>, ReadError> {
         let csv = match unit.file(WATCH_CSV) {
-            Some(file) => Lines::open(&file.path, host.as_ref())?,
+            Some(file) => Lines::behind_header(HEADER, &file.path, host.as_ref())?,
             None => None,
         };
         let images = unit.parts(WATCH_IMAGE).map(|f| f.path.clone()).collect();
@@ -80,6 +80,9 @@ impl Format for MemscopeWatch {
         Ok(Box::new(WatchReader { unit, request, host, csv, images, row: 0 }))
     }
 }
+
+/// The first line of a csv.
+const HEADER: &str = "Tensor info,Check data sum";
 
 /// What the text about a check says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -189,14 +192,16 @@ impl WatchReader {
         while rows.rows < self.request.batch_rows.max(1) {
             match lines.next() {
                 Ok(None) => return Ok(false),
-                Ok(Some((1, header))) if header.starts_with(b"Tensor info") => {}
+                Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
                 Ok(Some((number, line))) => {
                     self.host.count(Counter::RowsRead, 1);
                     self.row = i64::try_from(number).unwrap_or(i64::MAX).saturating_sub(1);
                     let whole = |sum: &[u8]| sum.len() == 16 && sum.iter().all(u8::is_ascii_hexdigit);
                     match split_right::<1>(line) {
-                        Some((info, [sum])) if whole(sum) => rows.push(self.row, info, Some(sum), None, None),
-                        _ if line.trim_ascii().is_empty() => {}
+                        Some((info, [sum])) if whole(sum) => {
+                            check_text(info, number, &path, self.host.as_ref())?;
+                            rows.push(self.row, info, Some(sum), None, None);
+                        }
                         _ => {
                             self.host.count(Counter::RowsLeftOut, 1);
                             let message = "the line is broken or cut off: expected the tensor and 16 hexadecimal digits";

@@ -50,6 +50,8 @@ pub(super) struct Construct {
     /// The parent that was read last: many calls in a row are in the same module.
     last_parent: Text,
     table: HashTable<(u64, u32)>,
+    /// Whether the file begins with a byte-order mark.
+    marked: bool,
 }
 
 impl Construct {
@@ -75,13 +77,16 @@ impl Construct {
             }
             Err(e) => return Ok(Err(e.into_finding(path)?)),
         }
+        if out.marked {
+            host.report(Finding::note(Kind::Encoding, path, "begins with a byte-order mark"))?;
+        }
         host.reserve(out.allocated())?;
         Ok(Ok(out))
     }
 
     /// Reads all members; returns the key and the fault when one has no meaning.
     fn fill(&mut self, feed: &mut Feed, host: &dyn Host) -> Result<Option<(String, String)>, FeedError> {
-        feed.byte_order_mark(host)?;
+        self.marked = feed.byte_order_mark(host)?;
         feed.step(host, |c| c.expect(b'{', "an object of keys and parents"))?;
         let mut megatron = false;
         let mut fault = None;

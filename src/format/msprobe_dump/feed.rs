@@ -104,7 +104,7 @@ impl Feed {
                 Err(Stop::Broken { at, expected }) => {
                     return Err(FeedError::Broken { at: self.window.offset() + at as u64, expected });
                 }
-                Err(Stop::More) => self.fill(host)?,
+                Err(Stop::More) => self.fill_twice(host)?,
             }
         }
     }
@@ -115,6 +115,18 @@ impl Feed {
         let marked = self.window.bytes().starts_with(b"\xEF\xBB\xBF");
         self.window.consume(if marked { 3 } else { 0 });
         Ok(marked)
+    }
+
+    /// Reads until there is twice as much in memory. What was parsed in vain is parsed again, and with
+    /// one read at a time that would be the square of the size of a large member.
+    fn fill_twice(&mut self, host: &dyn Host) -> Result<(), FeedError> {
+        let wanted = 2 * self.window.bytes().len();
+        loop {
+            self.fill(host)?;
+            if self.window.ended() || self.window.bytes().len() >= wanted {
+                return Ok(());
+            }
+        }
     }
 
     fn fill(&mut self, host: &dyn Host) -> Result<(), FeedError> {

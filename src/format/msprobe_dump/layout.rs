@@ -162,7 +162,8 @@ pub(super) fn place_of(unit: &Unit) -> (i64, i64) {
 
 /// Where the `construct.json` of a unit is, or should be.
 pub(super) fn construct_path(unit: &Unit) -> PathBuf {
-    parent_of(unit.path()).join(CONSTRUCT)
+    // Not from the unit's own path, which is text: the real one may be no UTF-8.
+    parent_of(unit.files.first().map_or(unit.path(), |file| &file.path)).join(CONSTRUCT)
 }
 
 /// Adds a source, or what is asked of it, to those that are known.

@@ -30,7 +30,11 @@ impl Mapping {
         match Self::fill(&mut feed, host) {
             Ok(Ok(mapping)) => Ok(Ok(mapping)),
             Ok(Err(key)) => {
-                let message = "expected a text that replaces the key";
+                // Python puts the replacement between all letters then, which nobody can want.
+                let message = match key.is_empty() {
+                    true => "an empty text stands everywhere, expected a text that is to be replaced",
+                    false => "expected a text that replaces the key",
+                };
                 Ok(Err(Finding::problem(Kind::BadValue, path, message).at(Place::Key(key))))
             }
             Err(e) => Ok(Err(e.into_finding(path)?)),
@@ -57,7 +61,8 @@ impl Mapping {
             first = false;
             match member {
                 None => break,
-                Some((key, None)) => return Ok(Err(key)),
+                Some((key, value)) if key.is_empty() || value.is_none() => return Ok(Err(key)),
+                Some((_, None)) => {}
                 Some((key, Some(value))) => match mapping.pairs.iter_mut().find(|(k, _)| *k == key) {
                     Some(pair) => pair.1 = value,
                     None => mapping.pairs.push((key, value)),

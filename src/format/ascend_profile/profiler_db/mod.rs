@@ -43,7 +43,7 @@ impl ProfilerDb {
     /// [`ReadError::Refused`] when the host does not take it.
     pub fn open(path: &Path, host: &dyn Host) -> Result<Option<Self>, ReadError> {
         // The profiler itself keeps no log: one beside its file is that of a viewer.
-        let Some(bytes) = check_database(path, Degree::Note, host)? else { return Ok(None) };
+        let Some(bytes) = check_database(path, Degree::Problem, host)? else { return Ok(None) };
         match connect_database(path) {
             Ok(conn) => Ok(Some(Self {
                 conn,

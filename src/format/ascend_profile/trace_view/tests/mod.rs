@@ -1,5 +1,6 @@
 //! Tests of the reader as a whole: one for each rule, hostile input, real files.
 
+mod fuzz;
 mod hostile;
 mod real;
 mod rules;
