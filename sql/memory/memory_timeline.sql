@@ -23,11 +23,12 @@ change AS (
     CASE WHEN states AND sign > 0 THEN total_allocated_mb WHEN states THEN release_total_allocated_mb END AS allocated,
     CASE WHEN states AND sign > 0 THEN total_reserved_mb WHEN states THEN release_total_reserved_mb END AS reserved
   FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN e
+  WHERE sign > 0 OR release_time_ns IS NOT NULL
 ),
 level AS (
   -- In one moment releases come first, so no level is seen that was never reached.
   SELECT role, rank_id, t, bytes, allocated, reserved,
-    sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes ROWS UNBOUNDED PRECEDING) AS level,
+    running_sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes) AS level,
     min(t) OVER whole AS t0, max(t) OVER whole - min(t) OVER whole + 1 AS span
   FROM change
   WINDOW whole AS (PARTITION BY role, rank_id)
@@ -37,7 +38,7 @@ filled AS (
     max(level) AS high, sum(bytes) AS bytes, max(allocated) AS allocated, max(reserved) AS reserved,
     last_value(allocated ORDER BY t, allocated) FILTER (WHERE allocated IS NOT NULL) AS last_allocated,
     last_value(reserved ORDER BY t, reserved) FILTER (WHERE reserved IS NOT NULL) AS last_reserved
-  FROM level WHERE t IS NOT NULL
+  FROM level
   GROUP BY role, rank_id, (t - t0) * $buckets / span
 ),
 chained AS (
