@@ -3,6 +3,7 @@
 -- it, so that a picture of a few hundred points keeps every peak.
 --
 -- Parameters: path and on_error as in memory_events; buckets, how many per role and rank.
+-- Values: buckets integer >= 1
 -- Columns: role, rank_id, bucket (from 0), from_ns, to_ns (ns since the epoch; to_ns is outside), changes (starts and
 --   releases in it), live_high_mb, live_end_mb (MB, held by the allocations in the recording: the most, and at its
 --   end), allocated_high_mb, reserved_high_mb (MB, the most that the profiler states after an allocation or a release;

@@ -3,6 +3,7 @@
 -- communicators, GE, RUNTIME, ...).
 --
 -- Parameters: path and on_error as in memscope_blocks; min_size, bytes, smaller blocks are left out.
+-- Values: min_size integer >= 0
 -- Columns: source_path, pid, device, malloc_id, malloc_ts (ns), address, bytes, owner, module (second level of the
 --   owner), alloc_type (create: expandable segments are in use), page_type, holds_pool (pool of the blocks that were
 --   allocated inside of it while it was held; NULL: it is no segment), pool_blocks (their number), pool_bytes (the

@@ -5,6 +5,8 @@
 --   idle; min_size, bytes, smaller blocks are left out; kind, one of the three kinds alone, or 'all'; compat, true:
 --   the answer of the tool's offline check_inefficient, in which a FREE that it made up itself counts, and blocks of
 --   the workspace pool where they are printed as PTA; false: that of its analysis while it records.
+-- Values: idle_threshold integer >= 0; min_size integer >= 0;
+--   kind 'all' or 'early_allocation' or 'late_deallocation' or 'temporary_idleness'
 -- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), bytes, inefficient (kinds, in the order in which
 --   they were found, with commas between), early_ns (from the allocation to the first access, when that is too early),
 --   late_ns (from the last access to the release, when that is too late), wasted_byte_seconds (bytes times both),

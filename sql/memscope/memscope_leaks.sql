@@ -5,6 +5,7 @@
 -- Parameters: path and on_error as in memscope_blocks; mark, the exact text of an mstx mark; start_index, which of
 --   these marks is the first one, counted from 0 (the next ones are the second and the third); pool, whose blocks:
 --   'HAL' (the driver), 'PTA', 'ATB', 'MINDSPORE', 'HOST_PINNED', ...
+-- Values: mark text; start_index integer >= 0; pool text
 -- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), address, bytes, owner, py_stack, c_stack,
 --   freed_by (program: it is released, but after the third mark), free_ts (ns).
 -- Answers better than the tool's check_leaks (see memscope_check_leaks): a driver block in which blocks of a pool were

@@ -111,7 +111,7 @@ struct State<T: ArrowPrimitiveType> {
 }
 
 /// Numbers that can be told.
-trait Number: Copy + PartialOrd + std::fmt::Debug {
+trait Number: Copy + PartialOrd {
     /// The sum, unless it does not fit.
     fn plus(self, other: Self) -> Option<Self>;
 }
@@ -148,7 +148,7 @@ fn only(values: &[ArrayRef]) -> Result<&ArrayRef> {
     values.first().ok_or_else(|| exec_datafusion_err!("a running value needs one argument"))
 }
 
-impl<T: ArrowPrimitiveType<Native: Number>> PartitionEvaluator for State<T> {
+impl<T: ArrowPrimitiveType<Native: Number> + std::fmt::Debug> PartitionEvaluator for State<T> {
     fn evaluate_all(&mut self, values: &[ArrayRef], num_rows: usize) -> Result<ArrayRef> {
         let values = only(values)?.as_primitive::<T>();
         if self.told == Told::Next {

@@ -10,11 +10,16 @@
 //!
 //! followed by one query in which the parameters stand as `$path`, `$match`, ... A call is replaced
 //! by that query while it is planned, so predicates and limits reach the scan as if the query had
-//! been written out.
+//! been written out. What the parameters can be is told by their defaults, and by a line of the header:
+//!
+//! ```sql
+//! -- Values: mark text; start_index integer >= 0; window number > 0 or 'auto'
+//! ```
 
 mod function;
 mod own_names;
 mod planner;
+mod values;
 
 use std::borrow::Cow;
 use std::fs;

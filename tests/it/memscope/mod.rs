@@ -203,3 +203,55 @@ fn the_listing_counts_processes_and_the_view_holds_their_events() {
     assert!(line.contains("memscope_events: 2 processes"), "{}", done.stderr);
     assert!(line.contains("3 devices (0, 1, cpu)"), "{}", done.stderr);
 }
+
+/// The tool writes its files so that only their owner may read them.
+#[cfg(unix)]
+#[test]
+fn a_file_of_another_user_is_said_to_be_one() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (csv, db) = (dir.path().join("csv"), dir.path().join("db"));
+    for dir in [&csv, &db] {
+        invented::write(dir, 2);
+    }
+    let csv = invented::dump(&csv, 501, 0);
+    let db = as_database(&invented::dump(&db, 501, 0));
+    // Root reads everything, so it asks as somebody else; anybody else takes the right from itself.
+    fs::set_permissions(&csv, fs::Permissions::from_mode(0o000)).unwrap();
+    let root = fs::read(&csv).is_ok();
+    for file in [&csv, &db] {
+        fs::set_permissions(file, fs::Permissions::from_mode(if root { 0o600 } else { 0o000 })).unwrap();
+    }
+    let ask = |sql: &str| {
+        let mut command = crate::support::program(&["--quiet", "-c", sql]);
+        if root {
+            command.uid(65_534).gid(65_534);
+        }
+        command.output().map(crate::support::collect)
+    };
+    if let Err(e) = ask("SELECT 1") {
+        eprintln!("not tested: the program cannot be run as another user: {e}");
+        return;
+    }
+    for (file, remedy) in [(&csv, "chmod them"), (&db, "chmod it")] {
+        for table in ["memscope_events", "memscope_blocks"] {
+            let done = ask(&format!("SELECT count(*) FROM {table}('{}')", file.display())).unwrap();
+            assert_eq!((done.code, done.stdout.as_str()), (Some(3), ""), "{done:?}");
+            let name = file.file_name().unwrap().to_str().unwrap();
+            for part in [name, "Permission denied", remedy] {
+                assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
+            }
+        }
+        // Of a whole run the rest is still read when that is asked for, and the file is named.
+        let run_dir = file.ancestors().nth(4).unwrap().display();
+        let sql = format!("SELECT DISTINCT pid FROM memscope_events('{run_dir}', on_error => 'skip')");
+        let done = ask(&sql).unwrap();
+        assert_eq!((done.code, done.stdout.as_str()), (Some(0), "pid\n502\n"), "{done:?}");
+        let sql = format!("SELECT readable, remark FROM memscope_files('{}')", file.display());
+        let done = ask(&sql).unwrap();
+        assert!(done.stdout.contains("false,") && done.stdout.contains("Permission denied"), "{done:?}");
+    }
+}
