@@ -8,7 +8,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::function::all_scalar_functions;
+use crate::function::{all_scalar_functions, all_window_functions};
 use crate::library::{Library, LibraryPlanner};
 use crate::scan::Promises;
 use crate::sink::{ExportFormatFactory, all_exports};
@@ -75,6 +75,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
     }
     for function in all_scalar_functions() {
         context.register_udf(function.as_ref().clone());
+    }
+    for function in all_window_functions() {
+        context.register_udwf(function.as_ref().clone());
     }
     context.register_relation_planner(Arc::new(NamedArguments::new(
         functions.iter().map(|f| f.name).collect(),

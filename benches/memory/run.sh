@@ -45,6 +45,10 @@ make_tree one300 "--trace-mb 300" "--trace-mb 300 --ranks 1"
 make_tree one300ops "--trace-mb 300 --mix ops" "--trace-mb 300 --ranks 1 --layers 16"
 make_tree eight50 "--trace-mb 50 --ranks 8" "--trace-mb 50 --ranks 8"
 make_tree one1200 "--trace-mb 1200" "--trace-mb 1200 --ranks 1"
+# A million allocations: eight ranks, nearly all of their events are operators, and each of these allocates.
+make_tree eight_million \
+  "--trace-mb 72 --roles actor_update,rollout_generate --ranks 4 --mix ops --alloc-frac 1 --stack-frac 0.05" \
+  "--trace-mb 72 --ranks 8 --layers 16"
 if [ ! -d "$bench/million" ]; then
   echo "making $bench/million" >&2
   rm -rf "$bench/million.part"

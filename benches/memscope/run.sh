@@ -29,5 +29,6 @@ make_run memscope_1m_stacks "--rows 1000000 --stacks"
 make_run memscope_1m_db "--rows 1000000 --db"
 make_run memscope_4x1m "--rows 1000000 --devices 4"
 make_run memscope_10m "--rows 10000000"
+make_run memscope_200k "--rows 200000"
 
 exec python3 "$here/bench.py" "$bench"

@@ -3,6 +3,7 @@
 --
 -- Parameters: path, match and on_error as in memory_events; at_ns, the time in ns since the epoch, as in
 --   start_time_ns (milliseconds with a fraction are too coarse: a double of them is exact to 250 ns only).
+-- Values: at_ns integer
 -- Columns: role, rank_id, call_stack_id, call_stack, allocations, live_kb (KB).
 -- An allocation is live from its start up to, but not at, its release; without a release, to the end of the
 -- recording (RL-Insight gives both, and a release at once, a duration of 0). What was allocated before the recording

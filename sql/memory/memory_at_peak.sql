@@ -17,16 +17,15 @@ WITH e AS (
 change AS (
   SELECT role, rank_id, CASE WHEN sign > 0 THEN start_time_ns ELSE release_time_ns END AS t, sign * bytes AS bytes
   FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN e
+  WHERE sign > 0 OR release_time_ns IS NOT NULL
 ),
 level AS (
   -- In one moment releases come first, so no level is seen that was never reached.
-  SELECT role, rank_id, t,
-    sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes ROWS UNBOUNDED PRECEDING) AS bytes
-  FROM change
+  SELECT role, rank_id, t, running_sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes) AS bytes FROM change
 ),
 peak AS (
   SELECT role, rank_id, first_value(t ORDER BY bytes DESC, t) AS t, max(bytes) AS bytes
-  FROM level WHERE t IS NOT NULL GROUP BY role, rank_id
+  FROM level GROUP BY role, rank_id
 )
 SELECT e.role, e.rank_id, peak.t AS peak_time_ns, e.call_stack_id, min(e.call_stack) AS call_stack,
   first_value(e.name ORDER BY e.size_kb DESC, e.name) AS name, count(*) AS allocations,

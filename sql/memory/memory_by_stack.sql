@@ -4,7 +4,7 @@
 -- Parameters: path, match and on_error as in memory_events; frame, the frame of a call stack that it counts for: 'top'
 --   (the first, as call_stack_top: the innermost in a profile of torch), 'leaf' (the last), 'user' (the first one of
 --   the user's own code, see stack_user_frame), 'stack' (all frames: the whole call stack).
--- Values: frame => 'top' | 'leaf' | 'user' | 'stack' | integer
+-- Values: frame 'top' or 'leaf' or 'user' or 'stack' or integer
 -- Columns: role, rank_id, frame (empty without such a frame), stacks (different call stacks), allocations, allocated_kb
 --   (the sum of the sizes, KB), largest_kb (KB), not_released, not_released_kb (KB), share (of allocated_kb of the
 --   rank, 0 to 1).

@@ -3,7 +3,7 @@
 --
 -- Parameters: path_a and path_b as path, match and on_error as in memory_events; per, 'stack': all roles and ranks
 --   together, 'role': each role for itself, 'rank': each role and rank for itself.
--- Values: per => 'stack' | 'role' | 'rank'
+-- Values: per 'stack' or 'role' or 'rank'
 -- Columns: role, rank_id (NULL when per does not tell them apart), call_stack_id, call_stack, allocations_a,
 --   allocations_b, kb_a, kb_b (sums of the sizes, KB; NULL when the call stack is not there), diff_kb (kb_b - kb_a with
 --   0 for what is not there, KB).

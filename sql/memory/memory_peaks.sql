@@ -3,6 +3,7 @@
 -- with the other ranks of its role.
 --
 -- Parameters: path and on_error as in memory_events; factor, how far from the median an outlier is.
+-- Values: factor number > 0
 -- Columns: role, rank_id, peak_mb (highest total_allocated_mb, MB), peak_time_ns (the first such moment, ns since the
 --   epoch), reserved_mb (highest total_reserved_mb, MB), vs_median (peak_mb divided by the median of the ranks of the
 --   role), outlier (vs_median is above factor or below 1 / factor), allocations.

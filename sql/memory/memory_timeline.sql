@@ -3,7 +3,7 @@
 -- it, so that a picture of a few hundred points keeps every peak.
 --
 -- Parameters: path and on_error as in memory_events; buckets, how many per role and rank.
--- Values: buckets => integer >= 1
+-- Values: buckets integer >= 1
 -- Columns: role, rank_id, bucket (from 0), from_ns, to_ns (ns since the epoch; to_ns is outside), changes (starts and
 --   releases in it), live_high_mb, live_end_mb (MB, held by the allocations in the recording: the most, and at its
 --   end), allocated_high_mb, reserved_high_mb, active_high_mb (MB, the most that the profiler states after an allocation
@@ -25,11 +25,12 @@ change AS (
     CASE WHEN states AND sign > 0 THEN total_reserved_mb WHEN states THEN release_total_reserved_mb END AS reserved,
     CASE WHEN states AND sign > 0 THEN total_active_mb WHEN states THEN release_total_active_mb END AS active
   FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN e
+  WHERE sign > 0 OR release_time_ns IS NOT NULL
 ),
 level AS (
   -- In one moment releases come first, so no level is seen that was never reached.
   SELECT role, rank_id, t, bytes, allocated, reserved, active,
-    sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes ROWS UNBOUNDED PRECEDING) AS level,
+    running_sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes) AS level,
     min(t) OVER whole AS t0, max(t) OVER whole - min(t) OVER whole + 1 AS span
   FROM change
   WINDOW whole AS (PARTITION BY role, rank_id)
@@ -41,7 +42,7 @@ filled AS (
     last_value(allocated ORDER BY t, allocated) FILTER (WHERE allocated IS NOT NULL) AS last_allocated,
     last_value(reserved ORDER BY t, reserved) FILTER (WHERE reserved IS NOT NULL) AS last_reserved,
     last_value(active ORDER BY t, active) FILTER (WHERE active IS NOT NULL) AS last_active
-  FROM level WHERE t IS NOT NULL
+  FROM level
   GROUP BY role, rank_id, (t - t0) * $buckets / span
 ),
 chained AS (

@@ -4,6 +4,7 @@
 --
 -- Parameters: path and on_error as in memscope_events; mark, the exact text of the mark; start_index, which mark of a
 --   device is the first one, counted from 0 (the next ones are the second and the third).
+-- Values: mark text; start_index integer >= 0
 -- Columns: source_path, pid, device, event_id (of the MALLOC), address (as the tool prints it), bytes, mb (MiB),
 --   owner, py_stack.
 -- The blocks are those of the tool; most of them usually are segments that a caching pool keeps on purpose, so ask

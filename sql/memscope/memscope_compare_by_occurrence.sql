@@ -11,35 +11,43 @@
 -- later calls of its own. memscope_compare aligns both runs as the tool does. The figures are what happened between
 -- start and end in the thread of the operator, in the innermost one that was open; the tool takes the size of whatever
 -- the pool did next.
-SELECT coalesce(b.device, t.device) AS device, coalesce(b.name, t.name) AS name,
-  coalesce(b.call_no, t.call_no) AS call_no, b.id AS base_id, t.id AS target_id, b.alloc AS base_alloc,
-  t.alloc AS target_alloc, coalesce(t.alloc, 0) - coalesce(b.alloc, 0) AS diff_alloc,
-  b.freed AS base_freed, t.freed AS target_freed,
-  coalesce(t.alloc - t.freed, 0) - coalesce(b.alloc - b.freed, 0) AS diff_net, b.peak AS base_peak,
-  t.peak AS target_peak, t.peak - b.peak AS diff_peak
+SELECT device, name, call_no, max(id) FILTER (WHERE NOT in_target) AS base_id,
+  max(id) FILTER (WHERE in_target) AS target_id, max(alloc) FILTER (WHERE NOT in_target) AS base_alloc,
+  max(alloc) FILTER (WHERE in_target) AS target_alloc,
+  sum(CASE WHEN in_target THEN alloc ELSE -alloc END) AS diff_alloc,
+  max(freed) FILTER (WHERE NOT in_target) AS base_freed, max(freed) FILTER (WHERE in_target) AS target_freed,
+  sum(CASE WHEN in_target THEN alloc - freed ELSE freed - alloc END) AS diff_net,
+  max(peak) FILTER (WHERE NOT in_target) AS base_peak, max(peak) FILTER (WHERE in_target) AS target_peak,
+  max(peak) FILTER (WHERE in_target) - max(peak) FILTER (WHERE NOT in_target) AS diff_peak
 FROM (
-  SELECT *,
-    CAST(row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS BIGINT) AS call_no
+  SELECT *, CAST(row_number() OVER (PARTITION BY in_target, device, name ORDER BY source_path, pid, id) AS BIGINT)
+    AS call_no
   FROM (
-    SELECT source_path, pid, first_value(device) FILTER (WHERE opens) AS device, start_id AS id,
+    SELECT in_target, source_path, pid, first_value(device) FILTER (WHERE opens) AS device, start_id AS id,
       first_value(name) FILTER (WHERE opens) AS name,
       coalesce(sum(size) FILTER (WHERE event = 'MALLOC'), 0) AS alloc,
       coalesce(sum(size) FILTER (WHERE event = 'FREE'), 0) AS freed, max(pool_used) AS peak
     FROM (
-      SELECT *, max(CASE WHEN opens THEN id END) OVER (PARTITION BY source_path, pid, tid, depth ORDER BY id
-        ROWS UNBOUNDED PRECEDING) AS start_id
+      SELECT *, running_max(CASE WHEN opens THEN id END) OVER (PARTITION BY in_target, source_path, pid, tid, depth
+        ORDER BY id) AS start_id
       FROM (
         -- How many operators are open. What ends without a beginning, because the recording began in it, was none.
-        SELECT source_path, pid, tid, device, id, event, name, size, pool_used, opens,
-          depth - least(0, min(depth) OVER (PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING))
+        SELECT in_target, source_path, pid, tid, device, id, event, name, size, pool_used, opens,
+          depth - least(0, running_min(depth) OVER (PARTITION BY in_target, source_path, pid, tid ORDER BY id))
             AS depth
         FROM (
-          SELECT *, sum(CASE WHEN opens THEN 1 WHEN event = 'OP_LAUNCH' THEN -1 ELSE 0 END) OVER (
-            PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING) AS depth
+          SELECT *, running_sum(CASE WHEN opens THEN 1 WHEN event = 'OP_LAUNCH' THEN -1 ELSE 0 END) OVER (
+            PARTITION BY in_target, source_path, pid, tid ORDER BY id) AS depth
           FROM (
-            SELECT source_path, pid, tid, device, id, event, name, size, pool_used,
-              event_type IN ('ATEN_START', 'ATB_START') AS opens
-            FROM memscope_events($base, on_error => $on_error)
+            SELECT *, event_type IN ('ATEN_START', 'ATB_START') AS opens
+            FROM (
+              SELECT false AS in_target, source_path, pid, tid, device, id, event, event_type, pool, shadow, name, size,
+                pool_used
+              FROM memscope_events($base, on_error => $on_error)
+              UNION ALL
+              SELECT true, source_path, pid, tid, device, id, event, event_type, pool, shadow, name, size, pool_used
+              FROM memscope_events($target, on_error => $on_error)
+            )
             WHERE device IS NOT NULL AND (event = 'OP_LAUNCH'
               OR event IN ('MALLOC', 'FREE') AND NOT shadow AND pool IN ('PTA', 'ATB', 'MINDSPORE'))
           )
@@ -47,39 +55,7 @@ FROM (
       )
       WHERE depth > 0 AND (opens OR event <> 'OP_LAUNCH')
     )
-    GROUP BY source_path, pid, start_id
+    GROUP BY in_target, source_path, pid, start_id
   )
-) AS b
-FULL JOIN (
-  SELECT *,
-    CAST(row_number() OVER (PARTITION BY device, name ORDER BY source_path, pid, id) AS BIGINT) AS call_no
-  FROM (
-    SELECT source_path, pid, first_value(device) FILTER (WHERE opens) AS device, start_id AS id,
-      first_value(name) FILTER (WHERE opens) AS name,
-      coalesce(sum(size) FILTER (WHERE event = 'MALLOC'), 0) AS alloc,
-      coalesce(sum(size) FILTER (WHERE event = 'FREE'), 0) AS freed, max(pool_used) AS peak
-    FROM (
-      SELECT *, max(CASE WHEN opens THEN id END) OVER (PARTITION BY source_path, pid, tid, depth ORDER BY id
-        ROWS UNBOUNDED PRECEDING) AS start_id
-      FROM (
-        -- How many operators are open. What ends without a beginning, because the recording began in it, was none.
-        SELECT source_path, pid, tid, device, id, event, name, size, pool_used, opens,
-          depth - least(0, min(depth) OVER (PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING))
-            AS depth
-        FROM (
-          SELECT *, sum(CASE WHEN opens THEN 1 WHEN event = 'OP_LAUNCH' THEN -1 ELSE 0 END) OVER (
-            PARTITION BY source_path, pid, tid ORDER BY id ROWS UNBOUNDED PRECEDING) AS depth
-          FROM (
-            SELECT source_path, pid, tid, device, id, event, name, size, pool_used,
-              event_type IN ('ATEN_START', 'ATB_START') AS opens
-            FROM memscope_events($target, on_error => $on_error)
-            WHERE device IS NOT NULL AND (event = 'OP_LAUNCH'
-              OR event IN ('MALLOC', 'FREE') AND NOT shadow AND pool IN ('PTA', 'ATB', 'MINDSPORE'))
-          )
-        )
-      )
-      WHERE depth > 0 AND (opens OR event <> 'OP_LAUNCH')
-    )
-    GROUP BY source_path, pid, start_id
-  )
-) AS t ON b.device = t.device AND b.name = t.name AND b.call_no = t.call_no
+)
+GROUP BY device, name, call_no

@@ -3,6 +3,7 @@
 -- communicators, GE, RUNTIME, ...).
 --
 -- Parameters: path and on_error as in memscope_blocks; min_size, bytes, smaller blocks are left out.
+-- Values: min_size integer >= 0
 -- Columns: source_path, pid, device, malloc_id, malloc_ts (ns), address, bytes, owner, module (second level of the
 --   owner), alloc_type (create: expandable segments are in use), page_type, holds_pool (pool of the blocks that were
 --   allocated inside of it while it was held; NULL: it is no segment), pool_blocks (their number), pool_bytes (the
@@ -18,7 +19,7 @@ SELECT h.source_path, h.pid, first_value(h.device) AS device, h.malloc_id, first
 FROM (
   -- Once for each 2 MiB that it covers, to find what lies in it.
   SELECT source_path, pid, device, malloc_id, malloc_ts, ptr, size, owner, alloc_type, page_type, freed_by, free_id,
-    free_ts, unnest(range(ptr / 2097152, (ptr + size - 1) / 2097152 + 1)) AS page
+    free_ts, unnest(range(ptr / 2097152, (ptr + least(size, 1099511627776) - 1) / 2097152 + 1)) AS page
   FROM memscope_blocks($path, on_error => $on_error)
   WHERE pool = 'HAL' AND malloc_id IS NOT NULL AND size > 0 AND size >= $min_size
 ) AS h

@@ -3,6 +3,7 @@
 --
 -- Parameters: path and on_error as in memscope_blocks; mark as in memscope_held_at_marks, to look at marks or
 --   snapshots instead of the ends of steps.
+-- Values: mark text or NULL
 -- Columns: source_path, pid, device, pool, site (first frame of the Python stack, else the owner, else 'unknown'),
 --   passes (ends of steps at which it holds memory), first_pass, last_pass (numbers of them), first_bytes, last_bytes,
 --   max_bytes, grown_bytes (last_bytes - first_bytes), growing (more at each of them than at the one before), blocks

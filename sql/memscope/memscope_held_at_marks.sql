@@ -5,6 +5,7 @@
 -- Parameters: path and on_error as in memscope_blocks; mark, a LIKE pattern for the names of the points: mstx marks,
 --   starts of mstx ranges and snapshots (hooks name them module@Class@method@End); NULL: the ends of steps, see
 --   memscope_steps; stacks, true: the first frame of the Python stack tells blocks of one owner apart.
+-- Values: mark text or NULL
 -- Columns: source_path, pid, device, pool, pass (1 is the first one of the device), mark_id (id of the event), ts_ns
 --   (ns), mark (name of the point; NULL for steps), step (NULL for marks), owner, category (see memscope_owners),
 --   py_stack_top (NULL unless stacks), blocks, bytes, growth (bytes, since the pass before; NULL at the first),

@@ -5,7 +5,8 @@
 --   idle; min_size, bytes, smaller blocks are left out; kind, one of the three kinds alone, or 'all'; compat, true:
 --   the answer of the tool's offline check_inefficient, in which a FREE that it made up itself counts, and blocks of
 --   the workspace pool where they are printed as PTA; false: that of its analysis while it records.
--- Values: kind => 'all' | 'early_allocation' | 'late_deallocation' | 'temporary_idleness'
+-- Values: idle_threshold integer >= 0; min_size integer >= 0;
+--   kind 'all' or 'early_allocation' or 'late_deallocation' or 'temporary_idleness'
 -- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), bytes, inefficient (kinds, in the order in which
 --   they were found, with commas between), early_ns (from the allocation to the first access, when that is too early),
 --   late_ns (from the last access to the release, when that is too late), wasted_byte_seconds (bytes times both),
@@ -48,51 +49,61 @@ FROM (
       FROM (
         SELECT source_path, pid, allocation_id, id, what, api, latest / 4294967296 AS freed_api,
           latest % 4294967296 AS malloc_api,
-          lag(api * 4 + what) OVER (PARTITION BY source_path, pid, allocation_id ORDER BY id) AS previous
+          -- The event before of the same block, which its own first one, the MALLOC, does not ask for. Few large
+          -- partitions are faster than one for each block.
+          lag(api * 4 + what) OVER (PARTITION BY source_path, pid, allocation_id % 8 ORDER BY allocation_id, id)
+            AS previous
         FROM (
-          -- Both grow with each call, so of the calls from here on the first one that is complete is the smallest.
+          -- Of both numbers those when the call is complete, which is where the next one closes.
           SELECT source_path, pid, allocation_id, id, what, api,
-            min(CASE WHEN closes THEN freed_api * 4294967296 + malloc_api END) OVER (
-              PARTITION BY source_path, pid, atb ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS latest
+            next_known(CASE WHEN closes THEN freed_api * 4294967296 + malloc_api END) OVER in_order AS latest
           FROM (
             -- Numbers of the latest complete calls that released and that allocated something.
             SELECT source_path, pid, atb, allocation_id, id, what, api, closes,
-              coalesce(max(CASE WHEN closes AND counts / 4294967296 > coalesce(closed, 0) / 4294967296 THEN api END)
-                OVER so_far, 0) AS freed_api,
-              coalesce(max(CASE WHEN closes AND counts % 4294967296 > coalesce(closed, 0) % 4294967296 THEN api END)
-                OVER so_far, 0) AS malloc_api
+              coalesce(running_max(CASE WHEN closes AND free_call = call THEN api END) OVER in_order, 0) AS freed_api,
+              coalesce(running_max(CASE WHEN closes AND malloc_call = call THEN api END) OVER in_order, 0) AS malloc_api
             FROM (
-              SELECT source_path, pid, atb, allocation_id, id, what, counts, closes,
-                sum(CASE WHEN what = 3 OR what < 3 AND closes THEN 1 ELSE 0 END) OVER so_far AS api,
-                max(CASE WHEN closes THEN counts END) OVER before AS closed
+              SELECT source_path, pid, atb, allocation_id, id, what, api, closes, call,
+                running_max(CASE WHEN what = 2 THEN call END) OVER in_order AS free_call,
+                running_max(CASE WHEN what = 0 THEN call END) OVER in_order AS malloc_call
               FROM (
-                SELECT source_path, pid, atb, allocation_id, id, what, counts,
-                  what = 4 OR what < 3 AND coalesce(operator % 2, 0) = 0 AS closes
+                -- Its number, and that of the complete call that it is part of: operators may be nested.
+                SELECT source_path, pid, atb, allocation_id, id, what, closes, counts / 4294967296 AS api,
+                  counts % 4294967296 - CASE WHEN closes THEN 1 ELSE 0 END AS call
                 FROM (
-                  -- counts: how many were released, times 2^32, and allocated up to here
-                  SELECT source_path, pid, atb, allocation_id, id, what,
-                    max(CASE WHEN what >= 3 THEN id * 2 + 4 - what END) OVER so_far AS operator,
-                    sum(CASE what WHEN 2 THEN 4294967296 WHEN 0 THEN 1 ELSE 0 END) OVER so_far AS counts
+                  -- counts: how many calls began, times 2^32, and were complete up to here
+                  SELECT source_path, pid, atb, allocation_id, id, what, closes,
+                    running_sum(CASE WHEN what = 3 OR what < 3 AND closes THEN 4294967296 ELSE 0 END
+                      + CASE WHEN closes THEN 1 ELSE 0 END) OVER in_order AS counts
                   FROM (
-                    -- what: 0 MALLOC, 1 ACCESS, 2 FREE, 3 and 4 start and end of an operator
-                    SELECT source_path, pid, id, allocation_id,
-                      CASE event WHEN 'MALLOC' THEN 0 WHEN 'ACCESS' THEN 1 WHEN 'FREE' THEN 2
-                        ELSE CASE WHEN event_type IN ('ATEN_START', 'ATB_START') THEN 3 ELSE 4 END END AS what,
-                      CASE event WHEN 'OP_LAUNCH' THEN event_type IN ('ATB_START', 'ATB_END') WHEN 'ACCESS'
-                        THEN pool IS DISTINCT FROM 'PTA' ELSE event_type <> 'PTA' END AS atb
-                    FROM memscope_events($path, on_error => $on_error)
-                    WHERE event IN ('OP_LAUNCH', 'ACCESS') OR event IN ('MALLOC', 'FREE')
-                      AND event_type IN ('PTA', 'ATB') AND ($compat OR NOT shadow AND pool <> 'PTA_WORKSPACE')
+                    SELECT source_path, pid, atb, allocation_id, id, what,
+                      what = 4 OR what < 3 AND coalesce(operator % 2, 0) = 0 AS closes
+                    FROM (
+                      -- operator: the latest start (odd) or end of one
+                      SELECT source_path, pid, atb, allocation_id, id, what,
+                        running_max(CASE WHEN what >= 3 THEN id * 2 + 4 - what END) OVER in_order AS operator
+                      FROM (
+                        -- what: 0 MALLOC, 1 ACCESS, 2 FREE, 3 and 4 start and end of an operator
+                        SELECT source_path, pid, id, allocation_id,
+                          CASE event WHEN 'MALLOC' THEN 0 WHEN 'ACCESS' THEN 1 WHEN 'FREE' THEN 2
+                            ELSE CASE WHEN event_type IN ('ATEN_START', 'ATB_START') THEN 3 ELSE 4 END END AS what,
+                          CASE event WHEN 'OP_LAUNCH' THEN event_type IN ('ATB_START', 'ATB_END') WHEN 'ACCESS'
+                            THEN pool IS DISTINCT FROM 'PTA' ELSE event_type <> 'PTA' END AS atb
+                        FROM memscope_events($path, on_error => $on_error)
+                        WHERE event IN ('OP_LAUNCH', 'ACCESS') OR event IN ('MALLOC', 'FREE')
+                          AND event_type IN ('PTA', 'ATB') AND ($compat OR NOT shadow AND pool <> 'PTA_WORKSPACE')
+                      )
+                      WINDOW in_order AS (PARTITION BY source_path, pid, atb ORDER BY id)
+                    )
                   )
-                  WINDOW so_far AS (PARTITION BY source_path, pid, atb ORDER BY id ROWS UNBOUNDED PRECEDING)
+                  WINDOW in_order AS (PARTITION BY source_path, pid, atb ORDER BY id)
                 )
               )
-              WINDOW so_far AS (PARTITION BY source_path, pid, atb ORDER BY id ROWS UNBOUNDED PRECEDING),
-                before AS (PARTITION BY source_path, pid, atb ORDER BY id
-                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+              WINDOW in_order AS (PARTITION BY source_path, pid, atb ORDER BY id)
             )
-            WINDOW so_far AS (PARTITION BY source_path, pid, atb ORDER BY id ROWS UNBOUNDED PRECEDING)
+            WINDOW in_order AS (PARTITION BY source_path, pid, atb ORDER BY id)
           )
+          WINDOW in_order AS (PARTITION BY source_path, pid, atb ORDER BY id)
         )
         WHERE what < 3 AND allocation_id IS NOT NULL
       )

@@ -5,6 +5,7 @@
 -- Parameters: path and on_error as in memscope_blocks; mark, the exact text of an mstx mark; start_index, which of
 --   these marks is the first one, counted from 0 (the next ones are the second and the third); pool, whose blocks:
 --   'HAL' (the driver), 'PTA', 'ATB', 'MINDSPORE', 'HOST_PINNED', ...
+-- Values: mark text; start_index integer >= 0; pool text
 -- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), address, bytes, owner, py_stack, c_stack,
 --   freed_by (program: it is released, but after the third mark), free_ts (ns).
 -- Answers better than the tool's check_leaks (see memscope_check_leaks): a driver block in which blocks of a pool were
@@ -42,7 +43,7 @@ SELECT leak.source_path, leak.pid, first_value(leak.device) AS device, first_val
   first_value(leak.freed_by) AS freed_by, first_value(leak.free_ts) AS free_ts
 FROM (
   -- A driver block once for each 2 MiB that it covers, to find what lies in it.
-  SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 2097152, (b.ptr + b.size - 1) / 2097152 + 1)
+  SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 2097152, (b.ptr + least(b.size, 1099511627776) - 1) / 2097152 + 1)
     ELSE make_array(0) END) AS page
   FROM (
     SELECT source_path, pid, device, pool, malloc_id, malloc_ts, ptr, size, owner, py_stack, c_stack, freed_by, free_id,

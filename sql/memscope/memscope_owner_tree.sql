@@ -4,6 +4,7 @@
 --
 -- Parameters: path and on_error as in memscope_blocks; mark as in memscope_held_at_marks, to look at marks or
 --   snapshots instead of the ends of steps.
+-- Values: mark text or NULL
 -- Columns: source_path, pid, device, pool, pass, mark, step (as in memscope_held_at_marks), depth (from 1), node,
 --   blocks, bytes (all below the node, its own included).
 -- Nodes of one depth add up to what has that many levels; blocks without an owner are in no node.

@@ -3,6 +3,7 @@
 --
 -- Parameters: path and on_error as in memscope_blocks; at_ns, the time in ns, as in malloc_ts; stacks, true: the first
 --   frame of the Python stack tells blocks of one owner apart.
+-- Values: at_ns integer
 -- Columns: source_path, pid, device, pool, owner, category (see memscope_owners), py_stack_top (NULL unless stacks),
 --   blocks, bytes, largest (bytes), share (of what all blocks of the pool hold, 0 to 1).
 -- A block is held from its MALLOC up to, but not at, the FREE by the program; a FREE that the tool made up ends

@@ -2,6 +2,7 @@
 -- Which process needs most memory, and is one of them different? One row per process, device and pool.
 --
 -- Parameters: path and on_error as in memscope_blocks; factor, how far from the median an outlier is.
+-- Values: factor number > 0
 -- Columns: source_path, run_dir, pid, device, pool, role (rollout, train or both, as far as owners tell), peak_used,
 --   peak_reserved (bytes, the most that the pool states; NULL for HAL and host memory, which state none), vs_median
 --   (peak_used divided by the median of the processes with the same role and pool), outlier (vs_median is above factor

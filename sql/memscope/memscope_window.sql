@@ -4,6 +4,7 @@
 --
 -- Parameters: path and on_error as in memscope_blocks; from_ns and to_ns, times in ns, as in malloc_ts; stacks, true:
 --   the first frame of the Python stack tells blocks of one owner apart.
+-- Values: from_ns integer; to_ns integer
 -- Columns: source_path, pid, device, pool, owner, category (see memscope_owners), py_stack_top (NULL unless stacks),
 --   held_before (bytes held at from_ns, before what happens in that moment), allocated, released (bytes, from from_ns
 --   to to_ns, both included), held_after (bytes; held_before + allocated - released), kept (bytes that were allocated

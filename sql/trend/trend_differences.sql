@@ -4,6 +4,7 @@
 --
 -- Parameters: path_a and path_b, the two runs; rtol and atol, relative and absolute tolerance; micro_step, scope and
 --   on_error as in dump_trend. For one step or rank only, give its directory in both runs as the paths.
+-- Values: rtol number >= 0; atol number >= 0; scope 'reference' or 'all'
 -- Columns: role, source_step, rank, entry_no and tensor_no (the place in execution order: that in run A, or in run B
 --   where A does not have the tensor), module_key, metric_name, target_name, io_kind, in_a and in_b (whether the run
 --   has the tensor), step_a, step_b, norm_a, norm_b, max_a, max_b, min_a, min_b, mean_a, mean_b (as written),

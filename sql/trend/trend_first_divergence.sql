@@ -3,6 +3,7 @@
 -- execution order that differs, however small it is against later ones.
 --
 -- Parameters: as in trend_differences, which also says when two tensors differ and when they are the same tensor.
+-- Values: rtol number >= 0; atol number >= 0; scope 'reference' or 'all'
 -- Columns: role, source_step, rank, differing (tensors of this step and rank that differ), only_in_a and only_in_b
 --   (those of them that one run does not have), then of the first of them entry_no, tensor_no, module_key,
 --   metric_name, target_name, io_kind, in_a, in_b, step_a, step_b, norm_a, norm_b, max_a, max_b, min_a, min_b,

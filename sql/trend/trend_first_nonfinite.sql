@@ -3,6 +3,7 @@
 -- rank that has one, the first tensor in execution order with a statistic that is NaN or infinite.
 --
 -- Parameters: path, micro_step, scope and on_error as in dump_trend.
+-- Values: scope 'reference' or 'all'
 -- Columns: role, source_step, rank, began, cause, earlier_steps (step directories of the role before this one that
 --   have some too), tensors (of this rank and step, with such a statistic), then of the first of them step,
 --   local_micro_step, entry_no, tensor_no, module_key, metric_name, target_name, io_kind, norm, max, min, mean (as

@@ -3,6 +3,7 @@
 -- larger or smaller than in the step before, or begins or ceases to be finite.
 --
 -- Parameters: factor; path, micro_step, scope and on_error as in dump_trend.
+-- Values: factor number > 0; scope 'reference' or 'all'
 -- Columns: role, rank, metric_name, target_name, target_micro_step, previous_step, step, source_step,
 --   local_micro_step, entry_no, tensor_no, previous_norm, norm (as written), ratio (norm / previous_norm).
 -- The step before is the latest earlier global step of the same role and rank in which the target has a norm. The

@@ -3,6 +3,7 @@
 -- and how many of the statistics are NaN, infinite, missing, or too large for a trend database.
 --
 -- Parameters: path, micro_step, scope and on_error as in dump_trend. With scope => 'reference' nothing is left out.
+-- Values: scope 'reference' or 'all'
 -- Columns: role, metric_name (NULL: the key names none), reference_skip (NULL: the reference takes them), tensors
 --   (rows of dump_trend), targets (names with call index), ranks, source_steps (step directories), steps (global
 --   steps: with micro_step they count micro-steps), first_step, last_step (global), then counts of statistics, four

@@ -1,15 +1,17 @@
-//! Scalar functions: what queries can do with a value of one row.
+//! Functions of queries: scalar ones, of the values of one row, and window functions.
 
 mod one_of;
+mod running;
 mod stack_frame;
 mod stack_reading;
 mod texts;
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::{ScalarUDF, WindowUDF};
 
 pub use one_of::OneOf;
+pub use running::{Running, Told};
 pub use stack_frame::StackFrame;
 pub use stack_reading::{Reading, StackReading};
 
@@ -24,6 +26,12 @@ pub fn all_scalar_functions() -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(StackReading::new(Reading::UserFrame)),
     ];
     functions.map(Arc::new).to_vec()
+}
+
+/// All window functions, in order of their names.
+pub fn all_window_functions() -> Vec<Arc<WindowUDF>> {
+    let functions = [Told::Next, Told::Max, Told::Min, Told::Sum];
+    functions.map(|told| Arc::new(WindowUDF::from(Running::new(told)))).to_vec()
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ struct Parameter {
     name: String,
     /// Its default as SQL.
     default: Option<String>,
-    /// What it takes, where the header says so.
-    values: Option<Values>,
+    /// What it can be.
+    values: Values,
 }
 
 impl LibraryFunction {
@@ -50,6 +50,7 @@ impl LibraryFunction {
         let signature = comments.next().unwrap_or_default().to_owned();
         let purpose = comments.take_while(|l| !l.is_empty()).collect::<Vec<_>>().join(" ");
         let call = signature.split_once('(').and_then(|(name, rest)| Some((name, rest.strip_suffix(')')?)));
+        let mut lines = values_line(&source);
         let plain = |name: &&str| {
             name.starts_with(|c: char| c.is_ascii_lowercase())
                 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
@@ -74,19 +75,15 @@ impl LibraryFunction {
                      and _, each name once"
                 );
             }
-            parameters.push(Parameter { name: name.to_owned(), default, values: None });
-        }
-        let values =
-            source.lines().zip(1..).filter_map(|(line, at)| Some((line.strip_prefix("-- Values:")?, at)));
-        for (line, at) in values {
-            let (name, text) = line.split_once("=>").unwrap_or((line, ""));
-            let Some(parameter) = parameters.iter_mut().find(|p| p.name == name.trim()) else {
-                return plan_err!("{origin}, line {at}: values of {}, which is no parameter", name.trim());
+            let line = lines.iter().position(|(known, _)| known == name).map(|at| lines.swap_remove(at).1);
+            let values = match Values::new(name, line.as_deref(), default.as_deref()) {
+                Ok(values) => values,
+                Err(e) => return plan_err!("{origin}: '-- Values:' of {name}: {e}"),
             };
-            match Values::parse(text) {
-                Ok(values) => parameter.values = Some(values),
-                Err(e) => return plan_err!("{origin}, line {at}: {}", e.strip_backtrace()),
-            }
+            parameters.push(Parameter { name: name.to_owned(), default, values });
+        }
+        if let Some((name, _)) = lines.first() {
+            return plan_err!("{origin}: '-- Values:' names {name}, which is no parameter of {signature}");
         }
         let name = name.to_owned();
         Ok(Self { name, signature, purpose, parameters, origin, source, query: OnceLock::new() })
@@ -123,13 +120,7 @@ impl LibraryFunction {
     /// When the file holds anything but one query, or a default is no expression.
     pub fn check(&self) -> Result<()> {
         self.query()?;
-        self.parameters.iter().try_for_each(|p| match self.default(p)? {
-            // NULL stands for an argument that was not given.
-            Some(default) if default.to_string() != "NULL" => {
-                self.values(p)?.check(&self.name, &p.name, default).map(drop)
-            }
-            _ => Ok(()),
-        })
+        self.parameters.iter().try_for_each(|p| self.default(p).map(drop))
     }
 
     fn query(&self) -> Result<&Query> {
@@ -162,25 +153,11 @@ impl LibraryFunction {
         }
     }
 
-    /// What a parameter takes.
-    fn values(&self, parameter: &Parameter) -> Result<Values> {
-        match &parameter.values {
-            Some(values) => Ok(values.clone()),
-            None => Ok(Values::of(&parameter.name, self.default(parameter)?.as_ref())),
-        }
-    }
-
-    /// The texts that a parameter can be chosen from; empty when it takes something else.
-    pub fn choices(&self, parameter: &str) -> Vec<String> {
-        let found = self.parameters.iter().find(|p| p.name == parameter);
-        let values = found.and_then(|parameter| self.values(parameter).ok());
-        values.map(|values| values.texts().to_vec()).unwrap_or_default()
-    }
-
     /// The query with the arguments of a call in the place of its parameters.
     ///
     /// # Errors
-    /// When an argument is missing, unknown or given twice, and as [`Self::check`].
+    /// When an argument is missing, unknown, given twice or not what its parameter can be, and as
+    /// [`Self::check`].
     pub(super) fn bind(
         &self,
         args: Vec<FunctionArg>,
@@ -203,7 +180,9 @@ impl LibraryFunction {
             let Some(parameter) = self.parameters.iter().find(|known| known.name == name) else {
                 return plan_err!("{}: unknown argument {name}, expected {}", self.name, self.signature);
             };
-            let value = self.values(parameter)?.check(&self.name, &name, value)?;
+            if let Some(refused) = parameter.values.refuse(&value) {
+                return plan_err!("{}: {name} {refused}", self.name);
+            }
             if given.insert(&parameter.name, value).is_some() {
                 return plan_err!("{}: {name} is given twice", self.name);
             }
@@ -231,6 +210,21 @@ impl LibraryFunction {
         give_own_names(&mut body, &self.name);
         Ok(body)
     }
+}
+
+/// What the header says about the values of parameters, by name: `-- Values: name values; ...`, which may
+/// go on in lines that are indented.
+fn values_line(source: &str) -> Vec<(String, String)> {
+    let comments = source.lines().map_while(|l| l.strip_prefix("--"));
+    let mut lines =
+        comments.map(|l| l.strip_prefix(' ').unwrap_or(l)).skip_while(|l| !l.starts_with("Values:"));
+    let Some(first) = lines.next() else { return vec![] };
+    let mut text = first.trim_start_matches("Values:").to_owned();
+    lines.take_while(|l| l.starts_with(' ')).for_each(|l| text.push_str(l));
+    let pairs = text.split(';').filter_map(|one| one.trim().split_once(' '));
+    pairs
+        .map(|(name, values)| (name.to_owned(), values.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .collect()
 }
 
 fn first_words(text: &str) -> String {

@@ -10,7 +10,11 @@
 //!
 //! followed by one query in which the parameters stand as `$path`, `$match`, ... A call is replaced
 //! by that query while it is planned, so predicates and limits reach the scan as if the query had
-//! been written out. What the parameters take is checked before that, see [`values`].
+//! been written out. What the parameters can be is told by their defaults, and by a line of the header:
+//!
+//! ```sql
+//! -- Values: mark text; start_index integer >= 0; window number > 0 or 'auto'
+//! ```
 
 mod function;
 mod own_names;

@@ -1,229 +1,237 @@
-//! What the parameters of a library function take, so that a wrong argument is named where it is given
-//! and not somewhere inside of the query.
+//! What the parameters of a function can be, so that a wrong argument is told before the query is
+//! planned: there the error would name an expression of the query, and neither function nor parameter.
 //!
-//! The default says it for most: a number takes numbers, `true` takes flags. A parameter that a table
-//! function has, too, takes what it takes there, if the default is one of these values. For the others the
-//! header of the file has a line:
+//! A parameter takes what its default is: a truth value, an integer, a number, NULL as well when that
+//! is the default. A line of the file's header says more:
 //!
 //! ```sql
-//! -- Values: window => 'auto' | 'step' | number > 0
+//! -- Values: mark text; start_index integer >= 0; kind 'all' or 'early' or 'late'; window number > 0 or 'auto'
 //! ```
 
-use datafusion::common::{Result, plan_err};
 use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator, Value};
 
-use crate::table::{Takes, all_table_functions};
+/// The names of paths, whatever the function.
+const PATHS: [&str; 5] = ["path", "path_a", "path_b", "base", "target"];
 
-/// The values that a parameter takes.
+/// What a parameter can be: one of these.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Values {
-    /// Whatever the query makes of it.
-    Any,
-    /// `true` or `false`.
-    Flag,
-    /// One of these texts, or a number.
-    Some(Vec<String>, Option<Numbers>),
+pub(super) struct Values(Vec<Kind>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Path,
+    Text,
+    /// This text.
+    Exactly(String),
+    Boolean,
+    Null,
+    Number {
+        /// Without a fraction.
+        whole: bool,
+        /// The least it can be, and whether it can be that.
+        least: Option<(f64, bool)>,
+    },
 }
 
-/// Numbers within a bound.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Numbers {
-    /// Whether only integers are meant.
-    whole: bool,
-    /// The bound below, and whether it is among them.
-    least: Option<(f64, bool)>,
-}
-
-impl Numbers {
-    const ALL: Self = Numbers { whole: false, least: None };
-    const WHOLE: Self = Numbers { whole: true, least: None };
-
-    fn contain(self, number: f64) -> bool {
-        let above = |(least, itself): (f64, bool)| number > least || itself && number >= least;
-        number.is_finite() && self.least.is_none_or(above) && (!self.whole || number.fract() == 0.0)
-    }
-}
-
-impl std::fmt::Display for Numbers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if self.whole { "an integer" } else { "a number" })?;
-        match self.least {
-            None => Ok(()),
-            Some((least, true)) => write!(f, ", {least} or more"),
-            Some((least, false)) => write!(f, " above {least}"),
-        }
-    }
+/// An argument that can be told before the query is planned.
+#[derive(Debug)]
+enum Given {
+    Text(String),
+    Number {
+        value: f64,
+        whole: bool,
+    },
+    Boolean,
+    Null,
+    /// A list, and whether all of it are texts.
+    List(bool),
+    /// Something that only planning or running can tell.
+    Unknown,
 }
 
 impl Values {
-    /// The values of a parameter, told from its name and default.
-    pub(super) fn of(name: &str, default: Option<&Expr>) -> Self {
-        if let Some(Literal::Text(default)) = default.and_then(Literal::of) {
-            let mut arguments = all_table_functions().iter().flat_map(|f| f.arguments);
-            let texts = arguments.find_map(|a| match a.takes {
-                Takes::OneOf(texts) if a.name == name && texts.contains(&default.as_str()) => Some(texts),
-                _ => None,
-            });
-            return texts.map_or(Values::Any, |texts| {
-                Values::Some(texts.iter().map(|text| (*text).to_owned()).collect(), None)
-            });
-        }
-        match default {
-            Some(Expr::Value(value)) => match &value.value {
-                Value::Number(..) => Values::Some(vec![], Some(Numbers::ALL)),
-                Value::Boolean(_) => Values::Flag,
-                _ => Values::Any,
-            },
-            None if name.ends_with("_ns") => Values::Some(vec![], Some(Numbers::WHOLE)),
-            _ => Values::Any,
-        }
-    }
-
-    /// Reads what stands behind the name in a line of the header.
+    /// What a parameter can be, from the line of the header about it, else from its default.
     ///
     /// # Errors
-    /// When it does not have the form of the example above.
-    pub(super) fn parse(text: &str) -> Result<Self> {
-        let (mut texts, mut numbers) = (Vec::new(), None);
-        for value in text.split('|').map(str::trim) {
-            if let Some(inner) = value.strip_prefix('\'').and_then(|v| v.strip_suffix('\'')) {
-                texts.push(inner.to_owned());
-                continue;
-            }
-            let (mut own, bound) = match (value.strip_prefix("number"), value.strip_prefix("integer")) {
-                (Some(bound), _) => (Numbers::ALL, bound.trim()),
-                (_, Some(bound)) => (Numbers::WHOLE, bound.trim()),
-                _ => return plan_err!("'{value}' is no value, expected a text, number or integer"),
-            };
-            let least = match (bound.strip_prefix(">="), bound.strip_prefix('>')) {
-                (Some(least), _) => Some((least, true)),
-                (_, Some(least)) => Some((least, false)),
-                _ => None,
-            };
-            if let Some((least, itself)) = least {
-                let Ok(least) = least.trim().parse() else {
-                    return plan_err!("'{bound}' is no bound of numbers");
-                };
-                own.least = Some((least, itself));
-            }
-            numbers = Some(own);
+    /// What cannot be understood.
+    pub(super) fn new(name: &str, line: Option<&str>, default: Option<&str>) -> Result<Self, String> {
+        if let Some(line) = line {
+            return line.split(" or ").map(|one| kind(one.trim())).collect::<Result<Vec<_>, _>>().map(Self);
         }
-        Ok(Values::Some(texts, numbers))
+        if PATHS.contains(&name) {
+            return Ok(Self(vec![Kind::Path]));
+        }
+        let number = |whole| Kind::Number { whole, least: None };
+        Ok(Self(match (name, default) {
+            ("on_error", _) => ["strict", "skip"].map(|t| Kind::Exactly(t.into())).to_vec(),
+            ("match", _) => ["nearest", "inside"].map(|t| Kind::Exactly(t.into())).to_vec(),
+            (_, Some("true" | "false")) => vec![Kind::Boolean],
+            (_, Some(text)) if text.parse::<i64>().is_ok() => vec![number(true)],
+            (_, Some(text)) if text.parse::<f64>().is_ok() => vec![number(false)],
+            // Whoever wrote the file did not say.
+            _ => vec![],
+        }))
     }
 
-    /// The texts that can be chosen from.
-    pub(super) fn texts(&self) -> &[String] {
-        match self {
-            Values::Some(texts, _) => texts,
-            _ => &[],
+    /// Whether an argument can be told to be wrong; what was found and expected, when it is.
+    pub(super) fn refuse(&self, argument: &Expr) -> Option<String> {
+        let given = given(argument);
+        if self.0.is_empty()
+            || matches!(given, Given::Unknown)
+            || self.0.iter().any(|kind| kind.takes(&given))
+        {
+            return None;
         }
+        let expected: Vec<String> = self.0.iter().map(Kind::described).collect();
+        Some(format!("is {argument}, expected {}", expected.join(" or ")))
     }
+}
 
-    /// The argument as the query takes it: a number in quotes is a number. What is no literal is not
-    /// looked at: a subquery, for example, is as good as what it gives.
-    ///
-    /// # Errors
-    /// A plan error that names function and argument and says what is possible.
-    pub(super) fn check(&self, function: &str, name: &str, argument: Expr) -> Result<Expr> {
-        let Some(given) = Literal::of(&argument) else { return Ok(argument) };
-        let fits = match (self, &given) {
-            (Values::Any, _) | (Values::Flag, Literal::Flag) => true,
-            (Values::Flag, Literal::Text(text)) => matches!(text.as_str(), "true" | "false"),
-            (Values::Some(_, Some(numbers)), Literal::Number(number)) => numbers.contain(*number),
-            (Values::Some(texts, numbers), Literal::Text(text)) => {
-                if let (Some(numbers), Ok(number)) = (numbers, text.trim().parse::<f64>())
-                    && numbers.contain(number)
-                {
-                    return Ok(Expr::Value(Value::Number(text.trim().to_owned(), false).into()));
-                }
-                texts.contains(text)
+/// Reads one of the things that a parameter can be.
+fn kind(text: &str) -> Result<Kind, String> {
+    let (word, bound) = match text.split_once(" >") {
+        Some((word, bound)) => (word.trim(), Some(bound)),
+        None => (text, None),
+    };
+    let least = match bound {
+        None => None,
+        Some(bound) => {
+            let (digits, itself) = match bound.strip_prefix('=') {
+                Some(digits) => (digits, true),
+                None => (bound, false),
+            };
+            let least = digits.trim().parse().map_err(|_| format!("'{digits}' is no number"))?;
+            Some((least, itself))
+        }
+    };
+    Ok(match word {
+        "integer" => Kind::Number { whole: true, least },
+        "number" => Kind::Number { whole: false, least },
+        _ if least.is_some() => return Err(format!("'{word}' has no order")),
+        "text" => Kind::Text,
+        "path" => Kind::Path,
+        "boolean" => Kind::Boolean,
+        "NULL" => Kind::Null,
+        _ => match word.strip_prefix('\'').and_then(|w| w.strip_suffix('\'')) {
+            Some(exactly) => Kind::Exactly(exactly.to_owned()),
+            None => {
+                return Err(format!(
+                    "'{word}' is no text, integer, number, boolean, path, NULL or quoted text"
+                ));
+            }
+        },
+    })
+}
+
+impl Kind {
+    fn takes(&self, given: &Given) -> bool {
+        match (self, given) {
+            (Kind::Path, Given::Text(_) | Given::List(true)) | (Kind::Text, Given::Text(_)) => true,
+            (Kind::Exactly(one), Given::Text(text)) => one == text,
+            (Kind::Boolean, Given::Boolean) | (Kind::Null, Given::Null) => true,
+            (Kind::Number { whole: wanted, least }, Given::Number { value, whole }) => {
+                let enough = least.is_none_or(|(least, itself)| *value > least || itself && *value == least);
+                enough && (*whole || !wanted)
             }
             _ => false,
-        };
-        if fits {
-            return Ok(argument);
         }
-        plan_err!("{function}: {name} is {argument}, expected {self}")
+    }
+
+    fn described(&self) -> String {
+        match self {
+            Kind::Path => "a path in single quotes or a list of paths".into(),
+            Kind::Text => "text in single quotes".into(),
+            Kind::Exactly(text) => format!("'{text}'"),
+            Kind::Boolean => "true or false".into(),
+            Kind::Null => "NULL".into(),
+            Kind::Number { whole, least } => {
+                let what = if *whole { "an integer" } else { "a number" };
+                match least {
+                    None => what.into(),
+                    Some((least, true)) => format!("{what} of at least {least}"),
+                    Some((least, false)) => format!("{what} above {least}"),
+                }
+            }
+        }
     }
 }
 
-impl std::fmt::Display for Values {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (texts, numbers) = match self {
-            Values::Any => return f.write_str("a value"),
-            Values::Flag => return f.write_str("true or false"),
-            Values::Some(texts, numbers) => (texts, numbers),
-        };
-        let mut all: Vec<String> = texts.iter().map(|text| format!("'{text}'")).collect();
-        all.extend(numbers.map(|numbers| numbers.to_string()));
-        match all.as_slice() {
-            [front @ .., last] if !front.is_empty() => write!(f, "{} or {last}", front.join(", ")),
-            all => f.write_str(&all.concat()),
+fn given(argument: &Expr) -> Given {
+    let number = |text: &str, sign: f64| match text.parse::<f64>() {
+        Ok(value) => Given::Number { value: sign * value, whole: text.bytes().all(|b| b.is_ascii_digit()) },
+        Err(_) => Given::Unknown,
+    };
+    match argument {
+        Expr::Nested(inner) => given(inner),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match given(expr) {
+            Given::Number { value, whole } => Given::Number { value: -value, whole },
+            // No sign makes a number of a text.
+            other => other,
+        },
+        Expr::Array(list) => {
+            let texts = list.elem.iter().map(given).collect::<Vec<_>>();
+            if texts.iter().any(|t| matches!(t, Given::Unknown)) {
+                return Given::Unknown;
+            }
+            Given::List(texts.iter().all(|t| matches!(t, Given::Text(_))))
         }
-    }
-}
-
-/// A constant as it is written.
-enum Literal {
-    Text(String),
-    Number(f64),
-    Flag,
-    Null,
-}
-
-impl Literal {
-    fn of(expression: &Expr) -> Option<Self> {
-        match expression {
-            Expr::Nested(inner) => Self::of(inner),
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match Self::of(expr)? {
-                Literal::Number(number) => Some(Literal::Number(-number)),
-                _ => None,
-            },
-            Expr::Value(value) => match &value.value {
-                Value::SingleQuotedString(text) => Some(Literal::Text(text.clone())),
-                Value::Number(digits, _) => digits.to_string().parse().ok().map(Literal::Number),
-                Value::Boolean(_) => Some(Literal::Flag),
-                Value::Null => Some(Literal::Null),
-                _ => None,
-            },
-            _ => None,
-        }
+        Expr::Value(value) => match &value.value {
+            Value::Number(text, _) => number(text, 1.0),
+            Value::Boolean(_) => Given::Boolean,
+            Value::Null => Given::Null,
+            Value::SingleQuotedString(text) => Given::Text(text.clone()),
+            _ => Given::Unknown,
+        },
+        _ => Given::Unknown,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use datafusion::sql::sqlparser::dialect::GenericDialect;
     use datafusion::sql::sqlparser::parser::Parser;
 
-    use super::*;
-
-    fn expression(sql: &str) -> Expr {
-        Parser::new(&GenericDialect {}).try_with_sql(sql).unwrap().parse_expr().unwrap()
+    fn refused(values: &Values, argument: &str) -> Option<String> {
+        let mut parser = Parser::new(&GenericDialect {}).try_with_sql(argument).unwrap();
+        values.refuse(&parser.parse_expr().unwrap())
     }
 
     #[test]
-    fn values_are_read_and_said() {
-        let window = Values::parse("'auto' | 'step' | number > 0").unwrap();
-        assert_eq!(window.to_string(), "'auto', 'step' or a number above 0");
-        assert_eq!(window.texts(), ["auto", "step"]);
-        assert_eq!(Values::parse("integer >= 1").unwrap().to_string(), "an integer, 1 or more");
-        assert!(Values::parse("auto").is_err() && Values::parse("number > x").is_err());
-    }
-
-    #[test]
-    fn wrong_arguments_are_refused_and_numbers_in_quotes_are_numbers() {
-        let window = Values::parse("'auto' | number > 0").unwrap();
-        let check = |sql: &str| window.check("f", "window", expression(sql)).map(|e| e.to_string());
-        for (given, taken) in
-            [("'auto'", "'auto'"), ("2.5", "2.5"), ("'7'", "7"), ("(SELECT 1)", "(SELECT 1)")]
-        {
-            assert_eq!(check(given).unwrap(), taken);
+    fn the_line_of_the_header_counts_and_else_the_default() {
+        let of = |line: &str| Values::new("n", Some(line), None).unwrap();
+        for (values, good, bad) in [
+            (
+                of("integer >= 0"),
+                vec!["0", "7", "$n", "3 + 4", "(5)"],
+                vec!["-1", "1.5", "'1'", "NULL", "true", "[1]"],
+            ),
+            (of("number > 0"), vec!["0.5", "2", "1e3"], vec!["0", "-0.1", "'x'"]),
+            (
+                of("number > 0 or 'auto' or 'step'"),
+                vec!["'auto'", "'step'", "3"],
+                vec!["'Auto'", "0", "NULL"],
+            ),
+            (of("text or NULL"), vec!["'x'", "NULL"], vec!["5", "false"]),
+            (
+                Values::new("path", None, None).unwrap(),
+                vec!["'a'", "['a', 'b']"],
+                vec!["5", "['a', 1]", "NULL"],
+            ),
+            (Values::new("n", None, Some("200")).unwrap(), vec!["5", "-5"], vec!["2.5", "'5'", "NULL"]),
+            (Values::new("n", None, Some("0.5")).unwrap(), vec!["5", "2.5"], vec!["'5'"]),
+            (Values::new("n", None, Some("false")).unwrap(), vec!["true"], vec!["1", "'true'", "NULL"]),
+            (Values::new("on_error", None, Some("'strict'")).unwrap(), vec!["'skip'"], vec!["'Skip'", "1"]),
+            (Values::new("n", None, None).unwrap(), vec!["5", "'a'", "NULL", "true"], vec![]),
+        ] {
+            good.iter().for_each(|argument| assert_eq!(refused(&values, argument), None, "{values:?}"));
+            bad.iter()
+                .for_each(|argument| assert!(refused(&values, argument).is_some(), "{values:?} {argument}"));
         }
-        for wrong in ["'epoch'", "0", "-1", "'-1'", "true", "NULL", "''"] {
-            let text = check(wrong).unwrap_err().to_string();
-            let expected = format!("f: window is {wrong}, expected 'auto' or a number above 0");
-            assert!(text.contains(&expected), "{text}");
+        let said = refused(&of("integer >= 0 or 'all'"), "-1").unwrap();
+        assert_eq!(said, "is -1, expected an integer of at least 0 or 'all'");
+        for wrong in ["text >= 1", "integer >= x", "word", ""] {
+            assert!(Values::new("n", Some(wrong), None).is_err(), "{wrong}");
         }
     }
 }

@@ -17,16 +17,34 @@ fn the_reference_page_is_up_to_date() {
 /// Every query in `docs/questions.md` runs on the sample data and gives rows.
 #[test]
 fn the_queries_of_the_questions_page_give_rows() {
+    give_rows("docs/questions.md");
+}
+
+/// Every query in `docs/memscope.md` runs on the data of the tests and gives rows.
+#[test]
+fn the_queries_of_the_msmemscope_page_give_rows() {
+    give_rows("docs/memscope.md");
+}
+
+fn give_rows(page: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(root.join("docs/questions.md")).unwrap();
+    let page = std::fs::read_to_string(root.join(page)).unwrap();
     let queries: Vec<&str> =
         page.split("```sql\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert!(queries.len() >= 10, "found only {} queries", queries.len());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let context = rl_insight_sql::session::context(rl_insight_sql::session::config()).unwrap();
     for query in queries {
-        let here = query.replace("examples/data", &root.join("examples/data").display().to_string());
-        let rows = runtime.block_on(async { context.sql(&here).await?.collect().await });
+        let data = |query: &str, dir: &str| query.replace(dir, &root.join(dir).display().to_string());
+        let here = data(&data(query, "examples/data"), "tests/data");
+        // Several statements are those before the query that they are for.
+        let rows = runtime.block_on(async {
+            let mut rows = vec![];
+            for statement in here.split(";\n").filter(|s| !s.trim().is_empty()) {
+                rows = context.sql(statement).await?.collect().await?;
+            }
+            Ok::<_, datafusion::error::DataFusionError>(rows)
+        });
         let rows = rows.unwrap_or_else(|e| panic!("{query}\n{e}"));
         assert!(rows.iter().map(|b| b.num_rows()).sum::<usize>() > 0, "no rows: {query}");
     }

@@ -306,6 +306,42 @@ fn text_or_number<'a>(value: ValueRef<'a>, scratch: &'a mut String) -> &'a [u8] 
 
 /// A flat JSON object in the spelling of a csv; false when it is none.
 fn braces(json: &[u8], out: &mut Vec<u8>) -> bool {
+    if plain_braces(json, out).is_some() {
+        return true;
+    }
+    out.clear();
+    any_braces(json, out)
+}
+
+/// The same for what the tool writes: texts only, without escapes or spaces between them.
+fn plain_braces(json: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    if memchr::memchr(b'\\', json).is_some() || std::str::from_utf8(json).is_err() {
+        return None;
+    }
+    let text = |text: &[u8], out: &mut Vec<u8>| -> Option<usize> {
+        let inner = text.strip_prefix(b"\"")?;
+        let end = memchr::memchr(b'"', inner)?;
+        out.extend_from_slice(inner.get(..end)?);
+        Some(end + 2)
+    };
+    let mut rest = json.strip_prefix(b"{")?;
+    out.push(b'{');
+    loop {
+        rest = rest.get(text(rest, out)?..)?.strip_prefix(b":")?;
+        out.push(b':');
+        rest = rest.get(text(rest, out)?..)?;
+        match rest {
+            b"}" => break,
+            [b',', more @ ..] => rest = more,
+            _ => return None,
+        }
+        out.push(b',');
+    }
+    out.push(b'}');
+    Some(())
+}
+
+fn any_braces(json: &[u8], out: &mut Vec<u8>) -> bool {
     let mut pull = Pull::new(json);
     out.push(b'{');
     let passed = pull.object(|value, key| {
@@ -342,7 +378,18 @@ mod tests {
         let mut out = vec![];
         assert!(braces(br#"{"size":"5","owner":"a \"b\"","n":7}"#, &mut out));
         assert_eq!(out, br#"{size:5,owner:a "b",n:7}"#);
-        out.clear();
-        assert!(!braces(br#"{"size":"5""#, &mut out));
+        for broken in [r#"{"size":"5""#, r#"{"size":"5",}"#, r#"{"size":"5"}}"#, r#"{"size"}"#, "{"] {
+            out.clear();
+            assert!(!braces(broken.as_bytes(), &mut out), "{broken}");
+        }
+        for (json, csv) in [
+            (r#"{"size":"5","shape":"[1, 2,]"}"#, "{size:5,shape:[1, 2,]}"),
+            (r#"{ "size" : "5" }"#, "{size:5}"),
+            (r#"{"size":"","owner":"PTA@ä"}"#, "{size:,owner:PTA@ä}"),
+        ] {
+            let (mut plain, mut any) = (vec![], vec![]);
+            assert!(braces(json.as_bytes(), &mut plain) && any_braces(json.as_bytes(), &mut any), "{json}");
+            assert_eq!((plain.as_slice(), any.as_slice()), (csv.as_bytes(), csv.as_bytes()), "{json}");
+        }
     }
 }

@@ -238,7 +238,10 @@ mod tests {
         );
         assert_eq!(r.target, Some(("peak.html".into(), false)));
         let r = Request::read("trend target='a > b'>--force 'my file.html'").unwrap();
-        assert_eq!((r.option("target"), r.target.clone()), (Some("a > b"), Some(("my file.html".into(), true))));
+        assert_eq!(
+            (r.option("target"), r.target.clone()),
+            (Some("a > b"), Some(("my file.html".into(), true)))
+        );
         assert_eq!(r.kind, "trend");
     }
 
