@@ -34,7 +34,8 @@ fn data(page: &str) -> Value {
 /// The queries that a page shows, as text.
 fn queries(page: &str) -> Vec<String> {
     let plain = |text: &str| {
-        let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'");
+        let text =
+            text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'");
         text.replace("&amp;", "&")
     };
     between(page, "<pre>", "</pre>").into_iter().map(plain).collect()
@@ -54,7 +55,9 @@ fn numbers(value: &Value) -> Vec<f64> {
 #[test]
 fn a_flame_holds_the_bytes_of_its_query() {
     let scratch = tempfile::tempdir().unwrap();
-    for what in ["at_peak", "not_released", "allocated", "at=1779785535126.5", "window=1779785535123..1779785535126"] {
+    for what in
+        ["at_peak", "not_released", "allocated", "at=1779785535126.5", "window=1779785535123..1779785535126"]
+    {
         let page = page(scratch.path(), RUN, &format!("flame {what}"));
         let json = data(&page);
         let rows = rows(&queries(&page)[0]);
@@ -66,7 +69,8 @@ fn a_flame_holds_the_bytes_of_its_query() {
         let mut ranks = 0;
         for at in (0..depth.len()).filter(|at| depth[*at] == 1.0) {
             let label = json["names"][name[at] as usize].as_str().unwrap();
-            let of_rank = |r: &&Value| format!("{} rank {}", r["role"].as_str().unwrap(), r["rank_id"]) == label;
+            let of_rank =
+                |r: &&Value| format!("{} rank {}", r["role"].as_str().unwrap(), r["rank_id"]) == label;
             assert_eq!(bytes[at], sum(&of_rank), "{what}, {label}");
             ranks += 1;
         }
@@ -107,7 +111,9 @@ fn a_timeline_draws_every_value_and_the_true_maximum() {
         "SELECT max(greatest(total_allocated_mb, release_total_allocated_mb)) AS mb FROM memory_events('{RUN}')"
     );
     assert_eq!(drawn, rows(&sql)[0]["mb"].as_f64().unwrap());
-    let from = rows(&format!("SELECT min(start_time_ns) AS ns FROM memory_events('{RUN}') WHERE role = 'actor_update'"));
+    let from = rows(&format!(
+        "SELECT min(start_time_ns) AS ns FROM memory_events('{RUN}') WHERE role = 'actor_update'"
+    ));
     assert!(series.iter().any(|s| s["from_ns"].as_str().unwrap() == from[0]["ns"].to_string()), "not exact");
 }
 
@@ -143,7 +149,10 @@ fn what_is_no_number_is_drawn_as_what_it_is() {
     assert_eq!(json["lines"].as_array().unwrap().len(), 1);
     let asked: Vec<f64> = rows.iter().map(|r| r["value"].as_f64().unwrap()).collect();
     assert_eq!(numbers(&json["lines"][0]["values"]), asked);
-    assert_eq!(numbers(&json["lines"][0]["band"]), ["median", "low", "high"].map(|c| rows[0][c].as_f64().unwrap()));
+    assert_eq!(
+        numbers(&json["lines"][0]["band"]),
+        ["median", "low", "high"].map(|c| rows[0][c].as_f64().unwrap())
+    );
     assert_eq!(json["lines"][0]["outside"], serde_json::json!([4]));
 }
 
@@ -155,8 +164,13 @@ fn the_heat_map_of_peaks_marks_the_outlier() {
     let asked: Vec<f64> = rows.iter().map(|r| r["high_mb"].as_f64().unwrap()).collect();
     let drawn: Vec<f64> = json["cells"].as_array().unwrap().iter().flat_map(numbers).collect();
     assert_eq!(drawn, asked);
-    assert_eq!(json["marked"].as_array().unwrap().len(), rows.iter().filter(|r| r["outlier"] == true).count());
-    assert!(json["rows"][json["marked"][0][0].as_u64().unwrap() as usize].as_str().unwrap().contains("rank 3"));
+    assert_eq!(
+        json["marked"].as_array().unwrap().len(),
+        rows.iter().filter(|r| r["outlier"] == true).count()
+    );
+    assert!(
+        json["rows"][json["marked"][0][0].as_u64().unwrap() as usize].as_str().unwrap().contains("rank 3")
+    );
 }
 
 #[test]
@@ -166,7 +180,8 @@ fn memscope_has_pictures_of_its_own() {
     let sum: f64 = rows(&queries(&flame)[0]).iter().map(|r| r["bytes"].as_f64().unwrap()).sum();
     assert_eq!(numbers(&data(&flame)["bytes"])[0], sum);
     let timeline = page(scratch.path(), LEAK, "timeline");
-    let highest = data(&timeline)["series"].as_array().unwrap().iter().flat_map(|s| numbers(&s["values"][0]));
+    let json = data(&timeline);
+    let highest = json["series"].as_array().unwrap().iter().flat_map(|s| numbers(&s["values"][0]));
     let sql = format!("SELECT max(pool_used) AS n FROM memscope_pool_timeline('{LEAK}')");
     assert_eq!(highest.fold(0.0, f64::max), rows(&sql)[0]["n"].as_f64().unwrap());
     assert!(timeline.contains("step 1 ends"));
@@ -203,7 +218,9 @@ fn the_same_data_gives_the_same_bytes_and_needs_no_network() {
         assert!(page == draw(data, what, "4"), "{what} differs");
         // The only address is the name of SVG, which nobody fetches.
         let rest = page.replace("http://www.w3.org/2000/svg", "");
-        for outside in ["http:", "https:", "src=", "href=", "url(", "@import", "fetch(", "XMLHttp", "innerHTML", "eval("] {
+        for outside in
+            ["http:", "https:", "src=", "href=", "url(", "@import", "fetch(", "XMLHttp", "innerHTML", "eval("]
+        {
             assert!(!rest.contains(outside), "{what}: {outside}");
         }
         assert!(page.contains("default-src 'none'") && page.contains("prefers-color-scheme: dark"));
@@ -220,7 +237,7 @@ fn names_from_the_data_are_never_markup() {
         let name = entry.file_name().to_str().unwrap();
         if name == "operator_memory.csv" {
             let text = fs::read_to_string(entry.path()).unwrap();
-            let hostile = "\"</script><script>alert(1)</script><!-- 显存 ' \u{1b}[2J\u{202e} \"\"x\"\"\"";
+            let hostile = "\"显存</script><script>alert(1)</script><!-- ' \u{1b}[2J\u{202e} \"\"x\"\"\"";
             fs::write(entry.path(), text.replace("aten::_log_softmax_backward_data", hostile)).unwrap();
             changed += usize::from(text.contains("aten::_log_softmax_backward_data"));
         }
@@ -240,7 +257,10 @@ fn names_from_the_data_are_never_markup() {
     }
     let json = data(&page(scratch.path(), run_dir.path().to_str().unwrap(), "flame at_peak"));
     let names = json["names"].as_array().unwrap();
-    assert!(names.iter().any(|n| n.as_str().unwrap().starts_with("</script><script>alert(1)")), "{names:?}");
+    assert!(
+        names.iter().any(|n| n.as_str().unwrap().starts_with("显存</script><script>alert(1)")),
+        "{names:?}"
+    );
     // Nor does it move the cursor of a terminal.
     let shown = run(&["-q", run_dir.path().to_str().unwrap(), "-c", ".plot flame at_peak"]).stdout;
     let drawing = shown.split("\n\nSELECT").next().unwrap();
@@ -284,7 +304,9 @@ fn a_file_is_whole_or_absent_and_nothing_else_is_touched() {
     std::os::unix::fs::symlink(&csv, &page).unwrap();
     let before = fs::read(&csv).unwrap();
     for flags in [&["--force"][..], &[]] {
-        let named = run(&[flags, &["-q", "-c", &format!(".plot flame path={data} > --force {}", page.display())]].concat());
+        let named =
+            run(&[flags, &["-q", "-c", &format!(".plot flame path={data} > --force {}", page.display())]]
+                .concat());
         for done in [plot(data, flags, &format!("flame > --force {}", page.display())), named] {
             assert_eq!(fs::read(&csv).unwrap(), before, "{done:?}");
         }
@@ -298,10 +320,23 @@ fn the_sub_command_draws_and_explains() {
     let file = file.to_str().unwrap();
     let done = run(&["plot", "flame", RUN, "at_peak", "rank=1", "-o", file]);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.is_empty() && done.stderr.contains("peak.html: ") && done.stderr.contains("2 ranks in 2 roles"));
-    assert!(fs::read_to_string(file).unwrap().contains("memory_at_peak(&#39;examples/data/run&#39;) WHERE rank_id = 1"));
-    let done = run(&["plot", "timeline", "-q", RUN]);
+    assert!(
+        done.stdout.is_empty()
+            && done.stderr.contains("peak.html: ")
+            && done.stderr.contains("2 ranks in 2 roles")
+    );
+    assert!(
+        fs::read_to_string(file)
+            .unwrap()
+            .contains("memory_at_peak(&#39;examples/data/run&#39;) WHERE rank_id = 1")
+    );
+    let done = run(&["plot", "timeline", "-q", "--text", RUN]);
     assert!(done.code == Some(0) && done.stdout.contains("actor_update rank 0"), "{done:?}");
+    // Redirected, it is the page.
+    assert_eq!(
+        run(&["plot", "flame", "-q", RUN, "rank=1", "at_peak"]).stdout,
+        fs::read_to_string(file).unwrap()
+    );
     for (args, code, text) in [
         (vec!["flame", RUN, "-o", file], 2, "exists already\nhint: give --force"),
         (vec!["flame", RUN, "-o", "x.png"], 2, "a picture is a page"),
@@ -312,7 +347,7 @@ fn the_sub_command_draws_and_explains() {
         (vec!["flame", "/does/not/exist"], 2, "/does/not/exist"),
         (vec!["flame", SERIES], 1, "needs data of memory_events, and open is dump_trend"),
         (vec!["trend", SERIES], 2, "needs target="),
-        (vec!["flame", "at_peak"], 1, "no data is open"),
+        (vec!["flame", "at_peak"], 2, "a PATH is missing: plot flame run/"),
     ] {
         let args: Vec<&str> = ["plot"].into_iter().chain(args).collect();
         let done = run(&args);
