@@ -272,6 +272,7 @@ fn plot(data: &str, flags: &[&str], what: &str) -> Run {
     run(&[&["-q", data], flags, &["-c", &command]].concat())
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_is_whole_or_absent_and_nothing_else_is_touched() {
     let run_dir = copy_of_sample();
