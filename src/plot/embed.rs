@@ -32,18 +32,17 @@ impl Serialize for Number {
     }
 }
 
-/// A value as JSON without any character that means something to HTML. In JSON these stand in texts
-/// only, where an escape is the same character.
+/// A value as JSON without any character that means something to HTML, or that cannot be seen. In JSON
+/// these stand in texts only, where an escape is the same character.
 pub(super) fn embedded(value: &impl Serialize) -> String {
     // Only maps with keys that are no texts cannot be written, and nothing here has one.
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7f}'..='\u{9f}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            c => out.push(c),
+        if matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}') || shown(c) != c {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
         }
     }
     out
@@ -87,7 +86,7 @@ mod tests {
     #[test]
     fn nothing_that_is_embedded_ends_its_element_or_changes() {
         let text = embedded(&[HOSTILE]);
-        assert!(!text.contains(['<', '>', '&', '\u{0}', '\u{1b}', '\u{2028}', '\n']), "{text}");
+        assert!(!text.contains(['<', '>', '&', '\u{0}', '\u{1b}', '\u{2028}', '\u{202e}', '\n']), "{text}");
         let back: Vec<String> = serde_json::from_str(&text).unwrap();
         assert_eq!(back, [HOSTILE]);
     }

@@ -210,11 +210,14 @@ impl Picture for Heatmap {
             all if all > rows.len() => format!("; {} of {all} rows", rows.len()),
             _ => String::new(),
         };
-        let scale = [low, high].map(|v| amount(v, unit));
-        out.push_str(&screen.line(&format!(
-            "({} by {}, from {} to {}{shown}; N is NaN, ^ and v are infinities, ! is a marked row)",
-            self.axes.0, self.axes.1, scale[0], scale[1]
-        )));
+        let [low, high] = [low, high].map(|v| amount(v, unit));
+        out.push_str(
+            &screen.line(&format!("({} by {}, from {} to {}{shown})", self.axes.0, self.axes.1, low, high)),
+        );
+        let odd = |cell: &Cell| cell.marked || cell.value.is_some_and(|v| !v.is_finite());
+        if self.cells.values().any(odd) {
+            out.push_str(&screen.line("(N is NaN, ^ and v are infinities, ! is a row with marked cells)"));
+        }
         out
     }
 }

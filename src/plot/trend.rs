@@ -111,8 +111,8 @@ impl Picture for Trend {
         let name = widths.max().unwrap_or(0).min(screen.width / 3);
         let room = screen.width.saturating_sub(name + 26).max(8);
         let finite = || lines.iter().flat_map(|l| &l.points).filter_map(|p| Number(p.value).finite());
-        let low = finite().fold(f64::INFINITY, f64::min);
-        let high = finite().fold(f64::NEG_INFINITY, f64::max);
+        let low = finite().reduce(f64::min).unwrap_or(0.0);
+        let high = finite().reduce(f64::max).unwrap_or(0.0);
         let mut out = String::new();
         for line in &lines {
             let values: Vec<Option<f64>> = line.points.iter().map(|p| p.value).collect();
@@ -132,11 +132,16 @@ impl Picture for Trend {
             all if all > lines.len() => format!("; {} of {all} lines", lines.len()),
             _ => String::new(),
         };
-        let scale = [low, high].map(|v| amount(v, Unit::None));
-        out.push_str(&screen.line(&format!(
-            "(highest {} and its course, from {} to {}{shown}; N is NaN, ^ and v are infinities)",
-            self.statistic, scale[0], scale[1]
-        )));
+        let [low, high] = [low, high].map(|v| amount(v, Unit::None));
+        out.push_str(
+            &screen.line(&format!(
+                "(highest {} and its course, from {} to {}{shown})",
+                self.statistic, low, high
+            )),
+        );
+        if lines.iter().flat_map(|l| &l.points).any(|p| p.value.is_some_and(|v| !v.is_finite())) {
+            out.push_str(&screen.line("(N is NaN, ^ and v are infinities)"));
+        }
         out
     }
 }

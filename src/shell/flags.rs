@@ -381,9 +381,14 @@ pub(crate) struct PlotFlags {
     #[arg(value_name = "WHAT|NAME=VALUE|PATH", required = true)]
     pub(crate) words: Vec<String>,
 
-    /// Write the picture to this file: .html, or .txt for what a terminal shows
+    /// Write the picture to this file: .html, or .txt for what a terminal shows [default: text on a terminal,
+    /// else a page on stdout]
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Draw with characters, also where stdout is no terminal
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) text: bool,
 
     /// Replace the file if it exists already
     #[arg(long)]

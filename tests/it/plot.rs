@@ -180,8 +180,8 @@ fn memscope_has_pictures_of_its_own() {
     let sum: f64 = rows(&queries(&flame)[0]).iter().map(|r| r["bytes"].as_f64().unwrap()).sum();
     assert_eq!(numbers(&data(&flame)["bytes"])[0], sum);
     let timeline = page(scratch.path(), LEAK, "timeline");
-    let drawn = data(&timeline);
-    let highest = drawn["series"].as_array().unwrap().iter().flat_map(|s| numbers(&s["values"][0]));
+    let json = data(&timeline);
+    let highest = json["series"].as_array().unwrap().iter().flat_map(|s| numbers(&s["values"][0]));
     let sql = format!("SELECT max(pool_used) AS n FROM memscope_pool_timeline('{LEAK}')");
     assert_eq!(highest.fold(0.0, f64::max), rows(&sql)[0]["n"].as_f64().unwrap());
     assert!(timeline.contains("step 1 ends"));
@@ -237,7 +237,7 @@ fn names_from_the_data_are_never_markup() {
         let name = entry.file_name().to_str().unwrap();
         if name == "operator_memory.csv" {
             let text = fs::read_to_string(entry.path()).unwrap();
-            let hostile = "\"</script><script>alert(1)</script><!-- 显存 ' \u{1b}[2J\u{202e} \"\"x\"\"\"";
+            let hostile = "\"显存</script><script>alert(1)</script><!-- ' \u{1b}[2J\u{202e} \"\"x\"\"\"";
             fs::write(entry.path(), text.replace("aten::_log_softmax_backward_data", hostile)).unwrap();
             changed += usize::from(text.contains("aten::_log_softmax_backward_data"));
         }
@@ -257,7 +257,10 @@ fn names_from_the_data_are_never_markup() {
     }
     let json = data(&page(scratch.path(), run_dir.path().to_str().unwrap(), "flame at_peak"));
     let names = json["names"].as_array().unwrap();
-    assert!(names.iter().any(|n| n.as_str().unwrap().starts_with("</script><script>alert(1)")), "{names:?}");
+    assert!(
+        names.iter().any(|n| n.as_str().unwrap().starts_with("显存</script><script>alert(1)")),
+        "{names:?}"
+    );
     // Nor does it move the cursor of a terminal.
     let shown = run(&["-q", run_dir.path().to_str().unwrap(), "-c", ".plot flame at_peak"]).stdout;
     let drawing = shown.split("\n\nSELECT").next().unwrap();
@@ -269,6 +272,7 @@ fn plot(data: &str, flags: &[&str], what: &str) -> Run {
     run(&[&["-q", data], flags, &["-c", &command]].concat())
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_is_whole_or_absent_and_nothing_else_is_touched() {
     let run_dir = copy_of_sample();
@@ -327,8 +331,13 @@ fn the_sub_command_draws_and_explains() {
             .unwrap()
             .contains("memory_at_peak(&#39;examples/data/run&#39;) WHERE rank_id = 1")
     );
-    let done = run(&["plot", "timeline", "-q", RUN]);
+    let done = run(&["plot", "timeline", "-q", "--text", RUN]);
     assert!(done.code == Some(0) && done.stdout.contains("actor_update rank 0"), "{done:?}");
+    // Redirected, it is the page.
+    assert_eq!(
+        run(&["plot", "flame", "-q", RUN, "rank=1", "at_peak"]).stdout,
+        fs::read_to_string(file).unwrap()
+    );
     for (args, code, text) in [
         (vec!["flame", RUN, "-o", file], 2, "exists already\nhint: give --force"),
         (vec!["flame", RUN, "-o", "x.png"], 2, "a picture is a page"),
@@ -339,7 +348,7 @@ fn the_sub_command_draws_and_explains() {
         (vec!["flame", "/does/not/exist"], 2, "/does/not/exist"),
         (vec!["flame", SERIES], 1, "needs data of memory_events, and open is dump_trend"),
         (vec!["trend", SERIES], 2, "needs target="),
-        (vec!["flame", "at_peak"], 1, "no data is open"),
+        (vec!["flame", "at_peak"], 2, "a PATH is missing: plot flame run/"),
     ] {
         let args: Vec<&str> = ["plot"].into_iter().chain(args).collect();
         let done = run(&args);

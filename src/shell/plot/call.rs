@@ -41,17 +41,26 @@ impl Call<'_> {
     /// # Errors
     /// When an option cannot be understood.
     pub(crate) fn filter(&self, and: &[String]) -> Result<String, String> {
+        self.filter_by(|_| true, and)
+    }
+
+    /// The same with some of the options only.
+    ///
+    /// # Errors
+    /// As [`filter`](Self::filter).
+    pub(crate) fn filter_by(&self, takes: impl Fn(&str) -> bool, and: &[String]) -> Result<String, String> {
+        let given = |name: &str| self.request.option(name).filter(|_| takes(name));
         let mut conditions: Vec<String> = and.to_vec();
         for (option, column) in
             [("role", "role"), ("metric", "metric_name"), ("device", "device"), ("pool", "pool")]
         {
-            if let Some(value) = self.request.option(option) {
+            if let Some(value) = given(option) {
                 conditions.push(format!("{column} = {}", quoted(value)));
             }
         }
         let rank = if self.subject.source == Source::Trend { "rank" } else { "rank_id" };
         for (option, column) in [("rank", rank), ("pid", "pid")] {
-            if let Some(value) = self.request.option(option) {
+            if let Some(value) = given(option) {
                 conditions.push(ranges(option, column, value)?);
             }
         }

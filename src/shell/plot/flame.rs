@@ -1,5 +1,6 @@
 //! Flame graphs: queries for bytes by call stack, and their rows as a graph.
 
+use datafusion::arrow::array::{Array, StringViewArray};
 use rl_insight_sql::plot::{Caption, Flame, Level, Unit, Weight, amount};
 use rl_insight_sql::stack;
 
@@ -177,8 +178,9 @@ fn stacks(call: &Call<'_>, flame: &mut Flame, rows: &Rows) -> Result<String, Fai
         roles.iter().zip(&ranks).zip(stacks.iter().zip(bytes)).enumerate()
     {
         let label = ranks_seen.rank(role, rank);
-        let text = |column: &Option<datafusion::arrow::array::StringViewArray>| -> Option<String> {
-            column.as_ref()?.iter().nth(at).flatten().map(str::to_owned)
+        // All columns have the same number of rows.
+        let text = |column: &Option<StringViewArray>| -> Option<String> {
+            column.as_ref().filter(|c| c.is_valid(at)).map(|c| c.value(at).to_owned())
         };
         let (verdict, name) = (text(&verdicts), text(&names));
         let mut levels = vec![Level::Label(&label)];

@@ -24,7 +24,7 @@ pub(super) fn queries(call: &Call<'_>) -> Result<Vec<String>, String> {
     if call.subject.source == Source::Trend {
         return trend::queries(call);
     }
-    let (path, arguments, filter) = (call.path(), call.arguments()?, call.filter(&[])?);
+    let (path, arguments) = (call.path(), call.arguments()?);
     let factor = call.request.factor(FACTOR)?;
     let every = call.request.option("every").unwrap_or("auto");
     let number = every.parse().is_ok_and(|ms: f64| ms.is_finite() && ms > 0.0);
@@ -33,11 +33,13 @@ pub(super) fn queries(call: &Call<'_>) -> Result<Vec<String>, String> {
     }
     let window = if number { every.to_owned() } else { quoted(every) };
     // The median is that of all ranks of the role, also when only some are drawn.
+    let role = call.filter_by(|option| option == "role", &[])?;
+    let ranks = call.filter_by(|option| option != "role", &[])?;
     Ok(vec![format!(
         "SELECT role, rank_id, window_no, high_mb, vs_median, vs_median > {factor} OR vs_median < 1.0 / {factor} AS outlier \
          FROM (SELECT role, rank_id, window_no, high_mb, \
          high_mb / nullif(median(high_mb) OVER (PARTITION BY role, window_no), 0) AS vs_median \
-         FROM memory_growth({path}, window => {window}{arguments})){filter} ORDER BY role, rank_id, window_no"
+         FROM memory_growth({path}, window => {window}{arguments}){role}){ranks} ORDER BY role, rank_id, window_no"
     )])
 }
 

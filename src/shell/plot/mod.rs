@@ -23,7 +23,7 @@ mod subcommand;
 mod timeline;
 mod trend;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rl_insight_sql::plot::{Caption, PAGE_LIMIT, Page, Picture, Screen};
 
@@ -59,17 +59,30 @@ pub(crate) async fn run(runner: &mut Runner, argument: &str) -> Result<(), Failu
         return Ok(());
     }
     let request = Request::read(argument).map_err(Failure::Query)?;
-    let target = request.target.clone();
-    let target = target.as_ref().map(|(path, force)| Target { path, force: *force });
-    picture(runner, &request, target, "put --force in front of its name to replace it").await
+    let hint = "put --force in front of its name to replace it";
+    let target = match &request.target {
+        None => Target::Screen,
+        Some((path, force)) => Target::File { path, force: *force, hint },
+    };
+    picture(runner, &request, target).await
 }
 
-/// The file of a picture.
-pub(crate) struct Target<'a> {
-    /// Its name.
-    pub(crate) path: &'a Path,
-    /// Whether it may be replaced.
-    pub(crate) force: bool,
+/// Where a picture goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target<'a> {
+    /// As text to where results go.
+    Screen,
+    /// As a page to stdout.
+    Stdout,
+    /// To a file.
+    File {
+        /// Its name.
+        path: &'a Path,
+        /// Whether it may be replaced.
+        force: bool,
+        /// How it can be replaced.
+        hint: &'static str,
+    },
 }
 
 /// Draws what was asked for to its file, or to where results go.
@@ -79,8 +92,7 @@ pub(crate) struct Target<'a> {
 pub(crate) async fn picture(
     runner: &mut Runner,
     request: &Request,
-    target: Option<Target<'_>>,
-    hint: &str,
+    target: Target<'_>,
 ) -> Result<(), Failure> {
     let named = |name: &str| request.option(name).map(str::to_owned);
     let others: Vec<String> = ["path", "base"].into_iter().filter_map(named).collect();
@@ -89,9 +101,11 @@ pub(crate) async fn picture(
         None => PAGE_LIMIT,
         Some(text) => parse_size(text).map_err(|e| Failure::Query(format!("limit={text}: {e}")))?,
     };
-    let file = match &target {
-        None => None,
-        Some(target) => Some(allowed(runner.guard(), target, &others, hint).await?),
+    let file = match target {
+        Target::Screen | Target::Stdout => None,
+        Target::File { path, force, hint } => {
+            Some((path, allowed(runner.guard(), path, force, hint, &others).await?))
+        }
     };
     let has = |subject: &Subject| opened(runner, subject).is_some();
     let subject = request.subject(has).map_err(Failure::Query)?;
@@ -113,20 +127,23 @@ pub(crate) async fn picture(
         ));
     }
     let page = Page { picture: drawn.picture.as_ref(), caption: &drawn.caption };
+    let whole = |name: &str| {
+        page.html(limit).map_err(|e| {
+            Failure::Query(format!("{name}: {e}\nhint: limit=20m allows more, rank= and role= need less"))
+        })
+    };
     let Some((path, html)) = file else {
-        return runner.write_text(&page.text(&terminal(runner)));
+        return match target {
+            Target::Stdout => runner.write_text(&whole("the page")?),
+            _ => runner.write_text(&page.text(&terminal(runner))),
+        };
     };
     let text = if html {
-        page.html(limit).map_err(|e| {
-            Failure::Query(format!(
-                "{}: {e}\nhint: limit=20m allows more, rank= and role= need less",
-                path.display()
-            ))
-        })?
+        whole(&path.display().to_string())?
     } else {
         page.text(&Screen { width: 100, lines: 60, ascii: false })
     };
-    let staged = StagedResults::create(&path)?;
+    let staged = StagedResults::create(path)?;
     Destination::File(staged.clone()).write(text.as_bytes())?;
     staged.publish()?;
     let how = if html { "; any browser opens it, without a network" } else { "" };
@@ -182,24 +199,25 @@ fn nothing_open(runner: &Runner, subject: &Subject) -> Failure {
 /// Whether the file of a picture may be written, and whether it is a page (else text).
 async fn allowed(
     guard: &Guard,
-    target: &Target<'_>,
-    others: &[String],
+    path: &Path,
+    force: bool,
     hint: &str,
-) -> Result<(PathBuf, bool), Failure> {
-    let name = target.path.display().to_string();
+    others: &[String],
+) -> Result<bool, Failure> {
+    let name = path.display().to_string();
     if guard.read_only {
         return Err(Failure::Refused(format!(
             "read-only: the picture {name} is refused, nothing may be written\nhint: without > FILE it is drawn here"
         )));
     }
-    let ending = target.path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     let html = match ending.as_str() {
         "html" | "htm" => true,
         "txt" => false,
         _ => {
-            return Err(Failure::Query(format!(
+            return Err(Failure::Refused(format!(
                 "{name}: a picture is a page, .html, or text, .txt\nhint: name it {}",
-                target.path.with_extension("html").display()
+                path.with_extension("html").display()
             )));
         }
     };
@@ -207,8 +225,8 @@ async fn allowed(
     if !others.is_empty() {
         guard.inputs.add_files(survey(others).await?.found.into_iter().flat_map(|f| f.files));
     }
-    guard.target(&name, target.force || guard.force, hint)?;
-    Ok((target.path.to_owned(), html))
+    guard.target(&name, force || guard.force, hint)?;
+    Ok(html)
 }
 
 /// How much of the terminal a picture takes.

@@ -18,8 +18,11 @@ pub(crate) struct Request {
     /// Words that are neither: paths, where these can be given.
     pub(crate) paths: Vec<String>,
     /// The file behind `>`, and whether it may be replaced.
-    pub(crate) target: Option<(PathBuf, bool)>,
+    pub(crate) target: Option<Redirect>,
 }
+
+/// The file behind `>`, and whether it may be replaced.
+type Redirect = (PathBuf, bool);
 
 /// A word, and whether it was quoted from its beginning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,7 +187,7 @@ impl Request {
 }
 
 /// The words of a line, and the file behind `>`. Quotes keep words together.
-fn words(line: &str) -> Result<(Vec<Word>, Option<(PathBuf, bool)>), String> {
+fn words(line: &str) -> Result<(Vec<Word>, Option<Redirect>), String> {
     let (mut words, mut files) = (Vec::new(), None);
     let mut now: Option<Word> = None;
     let mut chars = line.chars();
@@ -238,10 +241,8 @@ mod tests {
         );
         assert_eq!(r.target, Some(("peak.html".into(), false)));
         let r = Request::read("trend target='a > b'>--force 'my file.html'").unwrap();
-        assert_eq!(
-            (r.option("target"), r.target.clone()),
-            (Some("a > b"), Some(("my file.html".into(), true)))
-        );
+        assert_eq!(r.option("target"), Some("a > b"));
+        assert_eq!(r.target, Some(("my file.html".into(), true)));
         assert_eq!(r.kind, "trend");
     }
 

@@ -25,15 +25,24 @@ pub(crate) async fn draw(flags: PlotFlags) -> Result<(), Failure> {
             "{word}: no such path, and no option\nhint: plot --help lists the options"
         )));
     }
+    if paths.is_empty() && request.option("path").is_none() {
+        let given = request.what.as_deref().map(|w| format!("; a directory of that name is written ./{w}"));
+        let given = given.unwrap_or_default();
+        return Err(Failure::Usage(format!("a PATH is missing: plot {} run/{given}", request.kind)));
+    }
     let mut runner = Runner::new(&invocation(&flags, &paths)?, Settings::default())?;
     runner.open(&paths).await?;
-    let target = flags.output.as_deref().map(|path| Target { path, force: flags.force });
+    let target = match flags.output.as_deref() {
+        Some(path) => Target::File { path, force: flags.force, hint: "give --force to replace it" },
+        None if flags.text || io::stdout().is_terminal() => Target::Screen,
+        None => Target::Stdout,
+    };
     let wrong = |failure: Failure| match failure {
         // As with -o of a query: what is there already is a matter of the command line.
         Failure::Refused(text) => Failure::Usage(text),
         other => other,
     };
-    picture(&mut runner, &request, target, "give --force to replace it").await.map_err(wrong)
+    picture(&mut runner, &request, target).await.map_err(wrong)
 }
 
 /// A session without scripts, set up as the flags say.
