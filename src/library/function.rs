@@ -153,6 +153,12 @@ impl LibraryFunction {
         }
     }
 
+    /// The texts that a parameter can be chosen from; empty when it takes something else.
+    pub fn choices(&self, parameter: &str) -> Vec<String> {
+        let found = self.parameters.iter().find(|p| p.name == parameter);
+        found.map(|parameter| parameter.values.texts()).unwrap_or_default()
+    }
+
     /// The query with the arguments of a call in the place of its parameters.
     ///
     /// # Errors

@@ -73,6 +73,12 @@ impl Values {
         }))
     }
 
+    /// The texts that it can be chosen from.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let exactly = |kind: &Kind| if let Kind::Exactly(text) = kind { Some(text.clone()) } else { None };
+        self.0.iter().filter_map(exactly).collect()
+    }
+
     /// Whether an argument can be told to be wrong; what was found and expected, when it is.
     pub(super) fn refuse(&self, argument: &Expr) -> Option<String> {
         let given = given(argument);
