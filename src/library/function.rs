@@ -76,7 +76,8 @@ impl LibraryFunction {
             }
             parameters.push(Parameter { name: name.to_owned(), default, values: None });
         }
-        let values = source.lines().zip(1..).filter_map(|(line, at)| Some((line.strip_prefix("-- Values:")?, at)));
+        let values =
+            source.lines().zip(1..).filter_map(|(line, at)| Some((line.strip_prefix("-- Values:")?, at)));
         for (line, at) in values {
             let (name, text) = line.split_once("=>").unwrap_or((line, ""));
             let Some(parameter) = parameters.iter_mut().find(|p| p.name == name.trim()) else {

@@ -107,8 +107,14 @@ fn remove_abandoned(directory: &Path, prefix: &str) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
+        // The engine writes to a name with a number behind it first. Nobody locks that file, so it is in use
+        // as long as the one without the number is.
+        let (base, part) = match name.rsplit_once('#') {
+            Some((base, number)) if number.bytes().all(|b| b.is_ascii_digit()) => (base, true),
+            _ => (&*name, false),
+        };
         let ours =
-            name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|number| {
+            base.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|number| {
                 number.split_once('-').is_some_and(|(pid, attempt)| {
                     [pid, attempt].iter().all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
                 })
@@ -118,12 +124,14 @@ fn remove_abandoned(directory: &Path, prefix: &str) {
             let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
             age.is_some_and(|age| age > Duration::from_secs(1))
         };
-        if ours
-            && old()
-            && let Ok(file) = File::open(entry.path())
-            && file.try_lock().is_ok()
-        {
-            let _ = fs::remove_file(entry.path());
+        if ours && old() {
+            let unused = match File::open(directory.join(base)) {
+                Ok(file) => file.try_lock().is_ok(),
+                Err(e) => part && e.kind() == io::ErrorKind::NotFound,
+            };
+            if unused {
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
 }

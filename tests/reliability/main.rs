@@ -4,9 +4,15 @@
 // In a test a panic is the failure; clippy only knows that of functions marked #[test].
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod c11;
+mod crash;
+mod fuzz;
+mod hostile;
 mod logic;
+mod malformed;
 mod matching;
 mod random;
 // Each group of tests needs another part of it.
 #[allow(dead_code)]
 mod size;
+mod supply;

@@ -189,9 +189,11 @@ impl BlockReader {
     /// What is open at the end is never freed, as far as the files tell.
     fn conclude(&mut self) -> Result<(), ReadError> {
         let mut rest: Vec<BlockRow> = std::mem::take(&mut self.open).into_values().collect();
+        // What was met first is first, and then those without a block's number, as they were met.
+        rest.sort_unstable_by_key(|b| b.order);
         let Unmatched { blocks, accesses } = loose_blocks::matched(std::mem::take(&mut self.loose));
         rest.extend(blocks);
-        rest.sort_unstable_by_key(|b| (b.order, b.pid, b.ptr));
+        rest.sort_by_key(|b| (b.order, b.pid, b.ptr));
         self.complete.extend(rest);
         if accesses > 0 {
             let message = "accesses belong to no block that is alive at their time and are left out";

@@ -18,7 +18,8 @@ pub(super) struct Unmatched {
 
 /// Joins events, each a block of one row with its id as `order`, to blocks.
 pub(super) fn matched(mut events: Vec<BlockRow>) -> Unmatched {
-    events.sort_unstable_by_key(|e| (e.pid, e.order));
+    // Stable, for damaged files repeat ids.
+    events.sort_by_key(|e| (e.pid, e.order));
     let mut live: HashMap<(i64, u32, i64), BlockRow> = HashMap::new();
     let mut out = Unmatched::default();
     for event in events {
@@ -41,6 +42,9 @@ pub(super) fn matched(mut events: Vec<BlockRow>) -> Unmatched {
             }
         }
     }
-    out.blocks.extend(live.into_values());
+    // The map is in no order, and its keys are the last word on one.
+    let mut rest: Vec<BlockRow> = live.into_values().collect();
+    rest.sort_unstable_by_key(|b| (b.order, b.pid, b.ptr, b.pool));
+    out.blocks.extend(rest);
     out
 }

@@ -90,7 +90,7 @@ async fn outcomes(context: &SessionContext, sample: &Sample) -> Vec<Outcome> {
         Text::Csv { string, number } => csv::damages(string, number),
         Text::Database { .. } => vec![],
     };
-    for damage in text.into_iter().filter(|d| crate::long() || !d.what.contains(page::LARGE)) {
+    for damage in text.into_iter().filter(|d| crate::size::long() || !d.what.contains(page::LARGE)) {
         let dir = tempfile::tempdir().unwrap();
         (sample.write)(dir.path());
         fs::write(dir.path().join(sample.file), damage.of(&bytes)).unwrap();

@@ -72,12 +72,12 @@ fn cell(text: &str) -> String {
 pub(super) fn check(text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/malformed.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        assert!(crate::long(), "set RELIABILITY=long as well: some damages are made only then");
+        assert!(crate::size::long(), "set RELIABILITY=long as well: some damages are made only then");
         fs::write(path, text).unwrap();
         return;
     }
     let mut there = fs::read_to_string(&path).unwrap_or_default();
-    if !crate::long() {
+    if !crate::size::long() {
         let small = |line: &&str| !line.split(" | ").next().is_some_and(|what| what.ends_with(LARGE));
         there = there.split_inclusive('\n').filter(small).collect();
     }
