@@ -61,7 +61,10 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
 /// simpler: there are few of them in a statement.
 fn is_link(token: &Token) -> bool {
     match token {
-        Token::Word(word) => word.keyword != Keyword::NoKeyword,
+        Token::Word(word) => {
+            use Keyword::{FALSE, FROM, NULL, NoKeyword, SELECT, TRUE, VALUES, WHERE};
+            !matches!(word.keyword, NoKeyword | FALSE | FROM | NULL | SELECT | TRUE | VALUES | WHERE)
+        }
         Token::Whitespace(_)
         | Token::Number(..)
         | Token::SingleQuotedString(_)

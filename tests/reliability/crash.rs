@@ -42,7 +42,7 @@ const JOBS: [Job; 5] = [
                 data.join(small).display(),
                 target.display()
             );
-            vec!["-c".into(), sql]
+            vec!["--force".into(), "-c".into(), sql]
         },
         rows: |size| if size < 1000 { 2 * SMALL_ENTRIES } else { 2 * LARGE_ENTRIES * LARGE_STEPS },
         count: |path| database_rows(path, "trend_data"),
@@ -64,10 +64,12 @@ const JOBS: [Job; 5] = [
         arguments: |_, target, size| copy(target, size, "PARQUET"),
         rows: |size| size,
         count: |path| {
-            let sql = format!("SELECT count(*) FROM '{}'", path.display());
-            let output = program(&["--format".into(), "csv".into(), "-c".into(), sql]).output().unwrap();
-            let text = String::from_utf8(output.stdout).unwrap();
-            text.lines().nth(1)?.parse().ok()
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            let context = datafusion::prelude::SessionContext::new();
+            runtime.block_on(async {
+                let table = context.read_parquet(path.to_str()?, Default::default()).await.ok()?;
+                table.count().await.ok()
+            })
         },
     },
     Job {

@@ -15,3 +15,4 @@ mod random;
 // Each group of tests needs another part of it.
 #[allow(dead_code)]
 mod size;
+mod supply;

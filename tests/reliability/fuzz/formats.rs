@@ -121,10 +121,10 @@ fn try_format(format: &dyn Format, root: &Path, exact: bool) -> u64 {
     };
     let (one, _) = read(format, &layout.units, 8192, 1, false);
     let (small, _) = read(format, &layout.units, 1, 3, false);
-    // How often a broken page of a database is met depends on how it is read.
-    let told = |read: &Read| read.findings.iter().map(|f| (f.kind, f.message.clone())).collect::<Vec<_>>();
-    let same = one.batches == small.batches
-        && if exact { one.findings == small.findings } else { told(&one) == told(&small) };
+    // What is found in a broken database depends on where the reading begins, but not whether it is broken.
+    let same = one == small;
+    let broken = |read: &Read| read.findings.iter().any(Finding::is_problem);
+    let same = same || (!exact && broken(&one) && broken(&small));
     assert!(same, "batches or threads change the answer:\n{one:?}\n{small:?}");
     let (_, refused) = read(format, &layout.units, 8192, 2, true);
     let problems = one.findings.iter().any(Finding::is_problem);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
@@ -119,10 +120,19 @@ fn sql_sessions() {
                 Err(e) => return outcome("plan", &e.to_string()),
             };
             // What writes is for the tests of --read-only; here it would only fill the disk.
-            if matches!(
-                plan,
-                LogicalPlan::Copy(_) | LogicalPlan::Ddl(_) | LogicalPlan::Dml(_) | LogicalPlan::Statement(_)
-            ) {
+            let mut writes = false;
+            plan.apply_with_subqueries(|node| {
+                writes |= matches!(
+                    node,
+                    LogicalPlan::Copy(_)
+                        | LogicalPlan::Ddl(_)
+                        | LogicalPlan::Dml(_)
+                        | LogicalPlan::Statement(_)
+                );
+                Ok(TreeNodeRecursion::Continue)
+            })
+            .unwrap();
+            if writes {
                 return 1;
             }
             let run = async {
