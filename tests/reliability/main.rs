@@ -10,3 +10,5 @@ mod random;
 // Each group of tests needs another part of it.
 #[allow(dead_code)]
 mod size;
+mod trend;
+mod upstream;

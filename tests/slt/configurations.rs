@@ -29,9 +29,12 @@ enum Off {
     Everything,
 }
 
-/// Enough for the small inputs of the tests. What waits in a join or a sort is counted batch by batch,
-/// each with all the texts that it shares with others, so that small batches seem to need much more.
-const SMALL: usize = 64 << 20;
+/// Little memory, with which all inputs of the tests still can be answered. What waits in a join or a sort
+/// is counted batch by batch, each with the whole blocks of text that it points into: many small batches
+/// count for much more than they hold.
+fn little(batch: usize) -> usize {
+    if batch < 1000 { 512 << 20 } else { 24 << 20 }
+}
 
 const fn plain(partitions: usize, batch: usize) -> Configuration {
     Configuration { partitions, batch, memory: None, off: Off::Nothing }
@@ -71,9 +74,10 @@ fn others() -> Vec<Configuration> {
             all.push(Configuration { partitions, batch, memory: None, off: *off });
         }
     }
-    for memory in [None, Some(SMALL)] {
+    for limited in [false, true] {
         for partitions in [1, 2, 4, 7] {
             for batch in [1, 7, 8192] {
+                let memory = limited.then(|| little(batch));
                 all.push(Configuration { partitions, batch, memory, off: Off::Nothing });
             }
         }
