@@ -6,6 +6,7 @@
 
 mod logic;
 mod matching;
+mod memscope;
 mod random;
 // Each group of tests needs another part of it.
 #[allow(dead_code)]

@@ -29,11 +29,13 @@ enum Off {
     Everything,
 }
 
-/// Little memory, with which all inputs of the tests still can be answered. What waits in a join or a sort
-/// is counted batch by batch, each with the whole blocks of text that it points into: many small batches
-/// count for much more than they hold.
-fn little(batch: usize) -> usize {
-    if batch < 1000 { 512 << 20 } else { 24 << 20 }
+/// Little memory, with which all questions of the tests can still be answered: each partition of an
+/// operator gets its share, and grouping by texts takes blocks of 2 MB. What waits in a join or a sort is
+/// counted batch by batch, each with the whole blocks of text that it points into: many small batches count
+/// for much more than they hold.
+fn little(partitions: usize, batch: usize) -> usize {
+    let each = if batch < 1000 { 256 << 20 } else { 24 << 20 };
+    each * partitions
 }
 
 const fn plain(partitions: usize, batch: usize) -> Configuration {
@@ -77,7 +79,7 @@ fn others() -> Vec<Configuration> {
     for limited in [false, true] {
         for partitions in [1, 2, 4, 7] {
             for batch in [1, 7, 8192] {
-                let memory = limited.then(|| little(batch));
+                let memory = limited.then(|| little(partitions, batch));
                 all.push(Configuration { partitions, batch, memory, off: Off::Nothing });
             }
         }
