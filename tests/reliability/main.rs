@@ -11,8 +11,11 @@ mod hostile;
 mod logic;
 mod malformed;
 mod matching;
+mod memscope;
 mod random;
 // Each group of tests needs another part of it.
 #[allow(dead_code)]
 mod size;
 mod supply;
+mod trend;
+mod upstream;
