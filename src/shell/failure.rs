@@ -132,11 +132,11 @@ impl Failure {
     /// What is to be said about it, if anything, in a language and with or without colour.
     pub(crate) fn said(&self, language: Language, colour: bool) -> Option<String> {
         let text = language.say(self.text()?).into_owned();
-        let error = language.error();
+        let (error, gap) = language.error();
         Some(match (self.is_interrupt(), colour) {
             (true, _) => text,
-            (false, true) => format!("\u{1b}[1;31m{error}\u{1b}[0m {text}"),
-            (false, false) => format!("{error} {text}"),
+            (false, true) => format!("\u{1b}[1;31m{error}\u{1b}[0m{gap}{text}"),
+            (false, false) => format!("{error}{gap}{text}"),
         })
     }
 

@@ -364,6 +364,10 @@ pub(crate) struct CheckFlags {
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Do not read config.toml
+    #[arg(long)]
+    pub(crate) no_init: bool,
+
     /// How the session is set up
     #[command(flatten)]
     pub(crate) engine: EngineFlags,

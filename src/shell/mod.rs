@@ -91,7 +91,8 @@ fn parse(args: &[OsString]) -> Result<Given, Wrong> {
     let flags = Flags::from_arg_matches(&matches).map_err(Wrong::Usage)?;
     let reads = match &flags.command {
         None => !flags.no_init,
-        Some(sub) => matches!(sub, Sub::Check(_)),
+        Some(Sub::Check(check)) => !check.no_init,
+        Some(_) => false,
     };
     let file = if reads { places::config_file() } else { None };
     let Some(file) = file else { return Ok(Given { flags, matches, config: Config::default() }) };

@@ -79,7 +79,7 @@ const LINES: &[Line] = &[
     (
         &["--max-rows", "1", "--format", "table", "-c", "values (1), (2)"],
         0,
-        "*| 1 ",
+        "*|       1 |",
         "(2 rows, 1 shown; --max-rows 0 shows all)",
     ),
     (&["--max-rows", "1", "-c", "values (1), (2)"], 0, "column1\n1\n2\n", ""),
@@ -533,7 +533,7 @@ const LINES: &[Line] = &[
     (&["--lang", "zh", "-c", ".help .once"], 0, "", "把下一个结果写入文件"),
     (&["--lang", "zh", "--help"], 0, "*用法：rl-insight-sql", ""),
     (&["--help", "--lang=zh"], 0, "*  130  被 Ctrl-C 中断\n", ""),
-    (&["--lang", "zh", "check", "--help"], 0, "*断言文件", ""),
+    (&["check", "--lang", "zh", "--help"], 0, "*断言文件", ""),
     (&["--lang", "zh", "--agent", "-c", "select nope"], 1, "*\"message\":\"No field named nope", ""),
     (&["--lang", "de", "-c", "select 1"], 2, "", "possible values: auto, en, zh"),
     // The rest.

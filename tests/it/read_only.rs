@@ -183,7 +183,7 @@ fn input_is_never_a_target() {
     let sql = format!("COPY (SELECT 1 a) TO '{file}' STORED AS CSV");
     let done = run(&[data, "--force", "-q", "-c", &sql]);
     assert_eq!(done.code, Some(1));
-    assert!(done.stderr.contains("this is input data"), "{done:?}");
+    assert!(done.stderr.contains("this session reads it, and input data is never written"), "{done:?}");
     let once = format!(".once --force {file}\nSELECT 1");
     assert_eq!(run(&[data, "-q", "-c", &once]).code, Some(1));
     assert_eq!(place.sum(), before);

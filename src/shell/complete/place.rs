@@ -6,8 +6,10 @@ use rl_insight_sql::table::{Takes, all_table_functions};
 /// Where the quote begins that is still open, if one is.
 pub(super) fn open_quote(before: &str) -> Option<usize> {
     let mut open = None;
-    for (at, c) in before.char_indices() {
-        if c == '\'' {
+    let mut chars = before.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        // Inside of quotes two of them stand for one.
+        if c == '\'' && !(open.is_some() && chars.next_if(|(_, next)| *next == '\'').is_some()) {
             open = if open.is_some() { None } else { Some(at) };
         }
     }

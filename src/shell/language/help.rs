@@ -109,6 +109,7 @@ pub(super) const TEXTS: &[Phrase] = &[
     ("Print the manual page", "输出手册页"),
     ("The file of assertions, in the format of sqllogictest", "断言文件，sqllogictest 格式"),
     ("The data: views as at the prompt, and $run", "数据：与提示符中相同的视图，以及 $run"),
+    ("Do not read config.toml", "不读取 config.toml"),
     ("How the outcome is written", "报告的格式"),
     ("Write the outcome to this file instead of stdout", "把报告写入此文件，而不是标准输出"),
     // Commands of the prompt.

@@ -84,11 +84,11 @@ impl Language {
         }
     }
 
-    /// What stands in front of an error.
-    pub(crate) fn error(self) -> &'static str {
+    /// What stands in front of an error, and what keeps them apart.
+    pub(crate) fn error(self) -> (&'static str, &'static str) {
         match self {
-            Language::English => "error:",
-            Language::Chinese => "错误：",
+            Language::English => ("error:", " "),
+            Language::Chinese => ("错误：", ""),
         }
     }
 
@@ -192,10 +192,14 @@ mod tests {
         for (english, chinese) in messages::TEXTS {
             assert!(is_chinese(chinese), "{chinese:?}");
             let apart = messages::OF_THE_ENGINE.contains(english) || messages::PARTS.contains(english);
-            let english = english.replace("{n}", "{}");
+            let english = english.replace("{n}", "{}").replace("{w}", "{}");
             let holes = |text: &str| text.matches("{}").count();
             assert_eq!(holes(&english), holes(chinese), "{english:?}");
-            for part in english.split("{}").map(str::trim).filter(|part| part.len() > 3 && !apart) {
+            for part in english
+                .split("{}")
+                .map(|part| part.trim_matches([' ', ':', '(', ')', ',', ';']))
+                .filter(|part| part.len() > 3 && !apart)
+            {
                 assert!(sources.contains(part), "{english:?}: {part:?} is not said any more");
             }
         }

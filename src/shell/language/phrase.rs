@@ -1,7 +1,7 @@
 //! Texts with holes, and how one is recognised in what is said.
 
-/// An English text and its translation. `{}` stands for something that is kept, `{n}` for a number or a size; the
-/// holes of the translation, all written `{}`, are filled in their order.
+/// An English text and its translation. `{}` stands for something that is kept, `{n}` for a number or a size,
+/// `{w}` for something without a comma; the holes of the translation, all written `{}`, are filled in their order.
 pub(super) type Phrase = (&'static str, &'static str);
 
 /// The text with every line put into other words, if there are words for it.
@@ -75,7 +75,12 @@ fn holes<'a>(pattern: &str, text: &'a str) -> Option<Vec<&'a str>> {
             rest.find(literal)?
         };
         let hole = rest.get(..end)?;
-        if hole.is_empty() || *kind == "n" && !is_number(hole) {
+        let fits = match *kind {
+            "n" => is_number(hole),
+            "w" => !hole.contains(", "),
+            _ => true,
+        };
+        if hole.is_empty() || !fits {
             return None;
         }
         found.push(hole);

@@ -178,9 +178,7 @@ impl Printer for Table {
             let cells = self.columns.iter().map(|column| column.get(at).map_or("", String::as_str));
             self.row(cells, &widths, out);
         }
-        if self.kept > 0 {
-            out.extend_from_slice(line.as_bytes());
-        }
+        out.extend_from_slice(line.as_bytes());
         self.columns.clear();
         Ok(())
     }
