@@ -55,6 +55,7 @@ fn by_parts(text: &str, books: &[&[Phrase]]) -> Option<String> {
         // Names follow each other as they did; between words stands the comma of the language.
         match by_phrase(part, books) {
             Some(known) => said.extend(["，", &known]),
+            None if is_number(part) => said.extend(["，", part]),
             None => said.extend([", ", part]),
         }
     }
