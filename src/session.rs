@@ -11,7 +11,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use crate::function::{all_scalar_functions, all_window_functions};
 use crate::library::{Library, LibraryPlanner};
 use crate::scan::Promises;
-use crate::sink::{ExportFormatFactory, all_exports};
+use crate::sink::{ExportFormatFactory, all_exports, whole_file_formats};
 use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_functions};
 
 /// The configuration that suits these tables: information schema on, and no round-robin
@@ -68,6 +68,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
         for function in functions {
             let factory = Arc::new(ExternalTables::new(*function));
             state.table_factories_mut().insert(function.name.to_ascii_uppercase(), factory);
+        }
+        for format in whole_file_formats() {
+            state.register_file_format(format, true)?;
         }
         for export in all_exports() {
             state.register_file_format(Arc::new(ExportFormatFactory::new(export)), true)?;

@@ -2,18 +2,21 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::source::{Counter, Finding, FindingLog, Host, ReadError};
+use crate::source::{Counter, Finding, FindingLog, Host, InputFile, ReadError, Unit, UnitFile};
 
 /// Collects what a reader reports. Cancellation, memory and metrics are those of the host behind
 /// it, if there is one.
 pub(super) struct Collector {
     behind: Option<Arc<dyn Host>>,
+    /// The files of the unit, as they were listed.
+    files: Vec<UnitFile>,
     log: Mutex<FindingLog>,
 }
 
 impl Collector {
-    pub(super) fn new(behind: Option<Arc<dyn Host>>) -> Self {
-        Self { behind, log: Mutex::default() }
+    /// Collects what is said about this unit.
+    pub(super) fn new(unit: &Unit, behind: Option<Arc<dyn Host>>) -> Self {
+        Self { behind, files: unit.files.clone(), log: Mutex::default() }
     }
 
     /// What was reported.
@@ -35,6 +38,11 @@ impl Host for Collector {
         if let Some(host) = &self.behind {
             host.count(counter, n);
         }
+    }
+
+    fn opened(&self, file: &InputFile) -> Result<(), ReadError> {
+        self.count(Counter::FilesOpened, 1);
+        UnitFile::shrunk(&self.files, file).map_or(Ok(()), |finding| self.report(finding))
     }
 
     fn report(&self, finding: Finding) -> Result<(), ReadError> {

@@ -4,6 +4,7 @@
 //! and keeping what the reader says instead of its rows. So it runs in parallel, can be pruned and
 //! stopped, and can never disagree with what a query meets.
 
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{ArrayRef, Int64Builder, RecordBatch, StringViewBuilder};
@@ -125,7 +126,7 @@ impl Format for Diagnostics {
     }
 
     fn discover(&self, roots: &[Root]) -> Result<Layout, DataError> {
-        let (mut units, mut nothing) = (Vec::new(), Vec::new());
+        let (mut units, mut nothing, mut told) = (Vec::new(), Vec::new(), HashSet::new());
         for (format, main) in &self.formats {
             let found = match format.discover(roots) {
                 Ok(found) => found,
@@ -134,16 +135,15 @@ impl Format for Diagnostics {
                     continue;
                 }
             };
-            if *main {
-                units.extend(found.findings.into_iter().map(|f| loose(format.as_ref(), f)));
-            }
+            // The formats that only add look at the same places again and find the same, unless the system
+            // failed just then.
+            let mut tell = |f: &Finding| told.insert((f.file.clone(), f.message.clone())) || *main;
+            units.extend(found.findings.into_iter().filter(&mut tell).map(|f| loose(format.as_ref(), f)));
             let present = found.units.into_iter().filter(|u| *main || !u.files.is_empty());
             units.extend(present.map(|mut unit| {
                 unit.inner_keys = std::mem::take(&mut unit.keys);
                 unit.keys = outer_keys(format.as_ref(), &unit.inner_keys);
-                if !main {
-                    unit.findings.clear();
-                }
+                unit.findings.retain(|f| tell(f) && (*main || f.is_problem()));
                 unit
             }));
         }
@@ -207,7 +207,7 @@ impl DiagnosticsReader {
         inner.keys = std::mem::take(&mut inner.inner_keys);
         let mut request = ReadRequest::new((0..format.schema().fields().len()).collect());
         request.threads = self.request.threads;
-        let host = Arc::new(Collector::new(Some(Arc::clone(&self.host))));
+        let host = Arc::new(Collector::new(&inner, Some(Arc::clone(&self.host))));
         let mut reader = format.open(&inner, &request, Arc::clone(&host) as Arc<dyn Host>)?;
         let mut rows = 0usize;
         while let Some(batch) = reader.next_batch()? {

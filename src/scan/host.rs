@@ -7,7 +7,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 
-use crate::source::{Counter, Finding, FindingLog, Host, ReadError};
+use crate::source::{Counter, Finding, FindingLog, Host, InputFile, ReadError, Unit, UnitFile};
 
 use super::OnError;
 
@@ -82,6 +82,7 @@ impl HostMaker {
             gathered: AtomicUsize::new(0),
             on_error: self.on_error,
             findings: Mutex::default(),
+            files: Mutex::default(),
             counters: self.counters.clone(),
         }
     }
@@ -94,10 +95,19 @@ pub(super) struct ScanHost {
     gathered: AtomicUsize,
     on_error: OnError,
     findings: Mutex<FindingLog>,
+    /// The files of the unit that is being read, as they were listed.
+    files: Mutex<Vec<UnitFile>>,
     counters: Counters,
 }
 
 impl ScanHost {
+    /// This unit will be read next.
+    pub(super) fn begin_unit(&self, unit: &Unit) {
+        if let Ok(mut files) = self.files.lock() {
+            files.clone_from(&unit.files);
+        }
+    }
+
     /// A unit has been read: what it needed is free again.
     pub(super) fn end_unit(&self) {
         self.memory.free();
@@ -136,6 +146,12 @@ impl Host for ScanHost {
             Counter::EventsRead => &self.counters.events_read,
         };
         metric.add(usize::try_from(n).unwrap_or(usize::MAX));
+    }
+
+    fn opened(&self, file: &InputFile) -> Result<(), ReadError> {
+        self.count(Counter::FilesOpened, 1);
+        let shrunk = self.files.lock().ok().and_then(|files| UnitFile::shrunk(&files, file));
+        shrunk.map_or(Ok(()), |finding| self.report(finding))
     }
 
     fn report(&self, finding: Finding) -> Result<(), ReadError> {

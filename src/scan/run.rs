@@ -67,6 +67,7 @@ impl Reading {
     ) -> Result<Box<dyn UnitReader>, ReadError> {
         self.spec.told.begin(|| unit_name(&self.spec, unit));
         self.known_problems(unit).into_iter().try_for_each(|f| host.report(f))?;
+        host.begin_unit(unit);
         let request = ReadRequest { limit, ..self.request.clone() };
         self.spec.format.open(unit, &request, Arc::clone(host) as Arc<dyn Host>)
     }

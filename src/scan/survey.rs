@@ -62,7 +62,7 @@ pub(super) fn unit_name(spec: &ScanSpec, unit: &Unit) -> String {
 }
 
 fn read_problems(spec: &ScanSpec, unit: &Unit) -> Vec<Finding> {
-    let host = Arc::new(Collector::new(None));
+    let host = Arc::new(Collector::new(unit, None));
     let request = ReadRequest::new(spec.projection.clone());
     if let Ok(mut reader) = spec.format.open(unit, &request, Arc::clone(&host) as Arc<dyn Host>) {
         while let Ok(Some(_)) = reader.next_batch() {}

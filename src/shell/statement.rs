@@ -16,7 +16,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ShowStatementFilter, Statement as SqlStatement};
 use futures::StreamExt;
 use rl_insight_sql::scan::PROBLEMS_LEFT_OUT;
-use rl_insight_sql::sink::{REMARKS, StagedFile, stage_copy};
+use rl_insight_sql::sink::REMARKS;
 
 use super::agent::Answer;
 use super::amount::counted;
@@ -80,18 +80,10 @@ impl Session {
         let logical = frame.logical_plan().clone();
         let plan = frame.create_physical_plan().await.map_err(explained)?;
         self.guard.pass_targets(&logical)?;
-        // Only now, because a file beside the target is written, too. It needs a plan that knows its name.
-        let (plan, staged) = match stage_copy(logical).map_err(|e| Failure::Output(e.to_string()))? {
-            (_, None) => (plan, None),
-            (logical, staged) => {
-                let frame = self.context.execute_logical_plan(logical).await.map_err(explained)?;
-                (frame.create_physical_plan().await.map_err(explained)?, staged)
-            }
-        };
         self.watch.plan(&plan);
         let stream = execute_stream(Arc::clone(&plan), task)?;
         let held = if writes {
-            self.written(&plan, stream, staged).await?;
+            self.written(&plan, stream).await?;
             None
         } else {
             self.result(stream).await?
@@ -178,19 +170,10 @@ impl Session {
     }
 
     /// COPY and INSERT: how many rows they wrote is a remark, not a result.
-    /// A file that was staged for them takes its place at the end.
-    async fn written(
-        &self,
-        plan: &Plan,
-        mut stream: SendableRecordBatchStream,
-        staged: Option<StagedFile>,
-    ) -> Result<(), Failure> {
+    async fn written(&self, plan: &Plan, mut stream: SendableRecordBatchStream) -> Result<(), Failure> {
         let mut rows = 0;
         while let Some(batch) = stream.next().await {
             rows += written_rows(&batch?);
-        }
-        if let Some(staged) = staged {
-            staged.publish().map_err(|e| Failure::Output(e.to_string()))?;
         }
         self.voice.remark(format_args!("{} written", counted(rows, "row")));
         // That values were changed is said even when remarks are not wanted.

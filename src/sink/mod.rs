@@ -15,7 +15,7 @@ mod sqlite_table;
 mod staged_database;
 mod staged_file;
 pub mod trend_db;
-mod whole_copy;
+mod whole_file;
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub use export::{Export, ExportOption, ExportPlan, ExportRequest, Opener, Remark
 pub use export_format::ExportFormatFactory;
 pub use export_sink::REMARKS;
 pub use staged_file::StagedFile;
-pub use whole_copy::stage_copy;
+pub use whole_file::whole_file_formats;
 
 /// Everything that can stand behind `STORED AS` in a COPY besides the formats of DataFusion.
 pub fn all_exports() -> Vec<Arc<dyn Export>> {

@@ -1,6 +1,7 @@
 //! A file that is there as a whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -31,34 +32,40 @@ impl StagedFile {
     /// # Errors
     /// When the target is a directory, or the system does not allow a file there.
     pub fn create(target: &Path) -> Result<Self, SinkError> {
-        if let Ok(there) = fs::metadata(target)
-            && !there.is_file()
-        {
-            let what = if there.is_dir() { "it is a directory" } else { "it is not a regular file" };
-            let source = io::Error::new(io::ErrorKind::InvalidInput, what);
-            return Err(SinkError::io(target, "replace it")(source));
-        }
-        let Some(name) = target.file_name() else {
-            let source = io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file");
-            return Err(SinkError::io(target, "create it")(source));
-        };
-        let directory = directory_of(target);
-        fs::create_dir_all(directory).map_err(SinkError::io(target, "create the directory for it"))?;
-        let prefix = format!(".{}.", name.to_string_lossy());
-        remove_abandoned(directory, &prefix);
+        let (directory, prefix) = prepare(target)?;
         for attempt in 0u32.. {
             let staged = directory.join(format!("{prefix}{}-{attempt}{SUFFIX}", std::process::id()));
             match private_file(&staged) {
-                Ok(file) => {
-                    // Some file systems have no locks; there nobody takes a file for abandoned either.
-                    let _ = file.try_lock();
-                    return Ok(Self { target: target.to_owned(), staged, published: false, _lock: file });
-                }
+                Ok(file) => return Ok(Self::new(target, staged, file)),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
                 Err(e) => return Err(SinkError::io(target, "create a file beside it")(e)),
             }
         }
         Err(SinkError::io(target, "create a file beside it")(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    /// A name for [`StagedFile::create_as`], for those who must know it long before. Nothing is created.
+    pub(super) fn reserve(target: &Path) -> PathBuf {
+        // Nobody else draws the same number.
+        let number = RandomState::new().build_hasher().finish();
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        directory_of(target).join(format!(".{name}.{}-{number}{SUFFIX}", std::process::id()))
+    }
+
+    /// As [`StagedFile::create`], under a name from [`StagedFile::reserve`].
+    ///
+    /// # Errors
+    /// As [`StagedFile::create`].
+    pub(super) fn create_as(target: &Path, staged: PathBuf) -> Result<Self, SinkError> {
+        prepare(target)?;
+        let file = private_file(&staged).map_err(SinkError::io(target, "create a file beside it"))?;
+        Ok(Self::new(target, staged, file))
+    }
+
+    fn new(target: &Path, staged: PathBuf, file: File) -> Self {
+        // Some file systems have no locks; there nobody takes a file for abandoned either.
+        let _ = file.try_lock();
+        Self { target: target.to_owned(), staged, published: false, _lock: file }
     }
 
     /// The file to write to.
@@ -95,6 +102,27 @@ impl Drop for StagedFile {
             let _ = fs::remove_file(&self.staged);
         }
     }
+}
+
+/// Makes room for a file beside the target: checks that it can be replaced, creates its directory, and
+/// removes what was abandoned there. Returns the directory and how the names of such files begin.
+fn prepare(target: &Path) -> Result<(&Path, String), SinkError> {
+    if let Ok(there) = fs::metadata(target)
+        && !there.is_file()
+    {
+        let what = if there.is_dir() { "it is a directory" } else { "it is not a regular file" };
+        let source = io::Error::new(io::ErrorKind::InvalidInput, what);
+        return Err(SinkError::io(target, "replace it")(source));
+    }
+    let Some(name) = target.file_name() else {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file");
+        return Err(SinkError::io(target, "create it")(source));
+    };
+    let directory = directory_of(target);
+    fs::create_dir_all(directory).map_err(SinkError::io(target, "create the directory for it"))?;
+    let prefix = format!(".{}.", name.to_string_lossy());
+    remove_abandoned(directory, &prefix);
+    Ok((directory, prefix))
 }
 
 fn directory_of(target: &Path) -> &Path {
@@ -161,5 +189,25 @@ mod tests {
         assert_eq!(fs::read_to_string(&target).expect("readable"), "one");
         assert_eq!(fs::read_dir(target.parent().expect("has one")).expect("listed").count(), 1);
         assert!(StagedFile::create(dir.path()).is_err());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let target = dir.path().join("x.csv");
+        let (abandoned, mine) = (StagedFile::reserve(&target), StagedFile::reserve(&target));
+        let part = |staged: &Path| PathBuf::from(format!("{}#1", staged.display()));
+        let written = StagedFile::create_as(&target, mine.clone()).expect("created");
+        for path in [abandoned.clone(), part(&abandoned), part(&mine), dir.path().join(".x.csv.notes.staged")]
+        {
+            fs::write(path, "half").expect("written");
+        }
+        std::thread::sleep(Duration::from_millis(1100));
+        drop(StagedFile::create(&target).expect("created"));
+        assert!(!abandoned.exists() && !part(&abandoned).exists());
+        assert!(mine.exists() && part(&mine).exists(), "it is being written");
+        assert!(dir.path().join(".x.csv.notes.staged").exists(), "it is not ours");
+        written.publish().expect("published");
+        assert!(target.exists() && !mine.exists());
     }
 }

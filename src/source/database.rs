@@ -40,7 +40,7 @@ pub fn check_database(path: &Path, log: Degree, host: &dyn Host) -> Result<Optio
             return refuse(kind, format!("cannot be opened: {e}; expected a SQLite database{hint}"));
         }
     };
-    host.count(Counter::FilesOpened, 1);
+    host.opened(&file)?;
     if file.is_empty() {
         return refuse(
             Kind::Empty,

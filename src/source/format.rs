@@ -8,7 +8,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 
-use super::{Condition, DataError, Finding, KeyColumn, Layout, Root, Unit};
+use super::{Condition, DataError, Finding, InputFile, KeyColumn, Layout, Root, Unit};
 
 /// A diagnostic format that is read as one table.
 ///
@@ -121,6 +121,17 @@ pub trait Host: Send + Sync {
 
     /// Counts for EXPLAIN ANALYZE.
     fn count(&self, counter: Counter, n: u64);
+
+    /// Tells that a file was opened, before it is read. A host that knows the size that the file had when
+    /// it was listed reports one that has become shorter: it is being written anew, and its rows may be
+    /// only the first ones.
+    ///
+    /// # Errors
+    /// As [`Host::report`].
+    fn opened(&self, _: &InputFile) -> Result<(), ReadError> {
+        self.count(Counter::FilesOpened, 1);
+        Ok(())
+    }
 
     /// Tells about something odd or wrong.
     ///

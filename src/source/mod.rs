@@ -17,7 +17,7 @@ mod unit;
 
 pub use condition::{Condition, Test};
 pub use database::{check_database, connect_database, quoted_name};
-pub use file::{InputFile, file_name, list_directory};
+pub use file::{InputFile, file_name, is_directory, list_directory, look_at, real_path};
 pub use finding::{DataError, Degree, Finding, FindingLog, Kind, Place};
 pub use format::{Counter, Format, Host, ReadError, ReadRequest, UnitReader};
 pub use roots::{Root, expand_roots};

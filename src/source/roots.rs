@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{DataError, Finding, Kind};
+use super::{DataError, Finding, Kind, look_at};
 
 /// A place to search, with the text that the user gave for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,9 +33,15 @@ pub fn expand_roots(function: &str, arguments: &[String]) -> Result<Vec<Root>, D
         if argument.is_empty() {
             return fail("''", "the path is empty".into(), "give a directory; '.' is the current one");
         }
-        if Path::new(argument).exists() {
-            roots.push(Root { path: argument.into(), argument: argument.clone(), from_glob: false });
-            continue;
+        match look_at(Path::new(argument)) {
+            Ok(Some(_)) => {
+                roots.push(Root { path: argument.into(), argument: argument.clone(), from_glob: false });
+                continue;
+            }
+            Ok(None) => {}
+            Err(e) => {
+                return fail(argument, format!("cannot be looked at: {e}"), "check the permissions");
+            }
         }
         if !argument.contains(['*', '?', '[']) {
             return fail(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
+use super::{Finding, InputFile, Kind};
 
 /// The type of a key column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +46,19 @@ pub struct UnitFile {
     pub path: PathBuf,
     /// Its size when it was listed, in bytes.
     pub bytes: u64,
+}
+
+impl UnitFile {
+    /// The problem that a file which was opened is shorter than the one that was listed.
+    pub fn shrunk(files: &[UnitFile], opened: &InputFile) -> Option<Finding> {
+        let listed = files.iter().find(|f| f.path == opened.path())?;
+        let message = format!(
+            "it had {} bytes when it was listed and has {} now: it is being written anew; run the query again",
+            listed.bytes,
+            opened.len()
+        );
+        (opened.len() < listed.bytes).then(|| Finding::problem(Kind::Unreadable, opened.path(), message))
+    }
 }
 
 /// The smallest piece of input that is read as a whole: one profile directory, one dump file.

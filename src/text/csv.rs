@@ -93,9 +93,12 @@ impl CsvBlocks {
         let mut grow = self.block_bytes;
         let end = loop {
             let start = bytes.len();
-            // Room for what is left and one byte more, so that the end is seen; a file may also grow.
-            let left = self.file.len().saturating_sub(self.read_to).saturating_add(1);
-            let room = usize::try_from(left).map_or(grow, |left| left.min(grow));
+            // Room for what is left and one byte more, so that the end is seen. A file that has grown since
+            // is read on in whole steps.
+            let room = match self.file.len().saturating_sub(self.read_to) {
+                0 => grow,
+                left => usize::try_from(left).map_or(grow, |left| left.saturating_add(1).min(grow)),
+            };
             bytes.resize(start + room, 0);
             let n = self.file.read_at(bytes.get_mut(start..).unwrap_or_default(), self.read_to)?;
             bytes.truncate(start + n);

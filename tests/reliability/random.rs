@@ -16,6 +16,16 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// Nothing, a moment for others, or up to a millisecond.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn pause(&mut self) {
+        match self.below(8) {
+            0 => std::thread::sleep(std::time::Duration::from_micros(self.next() % 1000)),
+            1 => std::thread::yield_now(),
+            _ => {}
+        }
+    }
+
     /// A number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize

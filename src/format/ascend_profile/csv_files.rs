@@ -159,7 +159,7 @@ fn open_file<T: CsvTable>(
         Ok(file) => file,
         Err(e) => return host.report(unreadable(path, &e)).map(|()| None),
     };
-    host.count(Counter::FilesOpened, 1);
+    host.opened(&file)?;
     let mut blocks = CsvBlocks::new(file, BLOCK_BYTES);
     let mut first = match blocks.next_block() {
         Ok(Some(block)) => block,

@@ -7,13 +7,15 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::source::{
-    DataError, Finding, InputFile, KeyValue, Kind, Layout, Place, Root, Unit, UnitFile, list_directory,
+    DataError, Finding, InputFile, KeyValue, Kind, Layout, Place, Root, Unit, UnitFile, is_directory,
+    list_directory, look_at,
 };
 use crate::text::decimal;
 
@@ -130,19 +132,23 @@ fn profile_at(dir: PathBuf, linked: bool) -> FoundProfile {
 
 /// Looks at a root: it may be a profile, its output directory, a file in it, or something above.
 fn search_root(root: &Path, found: &mut Vec<FoundProfile>, findings: &mut Vec<Finding>) {
-    let directory = if root.is_file() { parent_of(root) } else { root.to_path_buf() };
+    let is_file = match look_at(root) {
+        Ok(meta) => meta.is_some_and(|m| m.is_file()),
+        Err(e) => return findings.push(unknown(root, &e)),
+    };
+    let directory = if is_file { parent_of(root) } else { root.to_path_buf() };
     let name = own_name(&directory).unwrap_or_default();
     if name == OUTPUT {
         let dir = parent_of(&directory);
         found.push(FoundProfile { dir, output: directory, kind: ProfileKind::Profile, linked: false });
         return;
     }
-    if root.is_file() && !is_table_name(&own_name(root).unwrap_or_default().to_string_lossy()) {
+    if is_file && !is_table_name(&own_name(root).unwrap_or_default().to_string_lossy()) {
         return;
     }
     if is_profile_name(&name) {
         found.push(profile_at(directory.clone(), false));
-    } else if has_tables(&directory) {
+    } else if has_tables(&directory, findings) {
         found.push(FoundProfile {
             output: directory.clone(),
             dir: directory.clone(),
@@ -150,7 +156,7 @@ fn search_root(root: &Path, found: &mut Vec<FoundProfile>, findings: &mut Vec<Fi
             linked: false,
         });
     }
-    if !root.is_file() {
+    if !is_file {
         search(&directory, is_profile_name(&name), found, findings);
     }
 }
@@ -159,9 +165,25 @@ fn is_table_name(name: &str) -> bool {
     table_part(name).is_some_and(|part| part != TRACE_VIEW)
 }
 
-fn has_tables(dir: &Path) -> bool {
-    list_directory(dir)
-        .is_ok_and(|names| names.iter().any(|n| is_table_name(&n.file_name().to_string_lossy())))
+/// Whether there are tables in a directory; a problem when it cannot be listed.
+fn has_tables(dir: &Path, findings: &mut Vec<Finding>) -> bool {
+    match list_directory(dir) {
+        Ok(names) => names.iter().any(|n| is_table_name(&n.file_name().to_string_lossy())),
+        Err(e) => {
+            findings.push(unlisted(dir, &e));
+            false
+        }
+    }
+}
+
+/// Nobody knows what is in a directory.
+fn unlisted(dir: &Path, e: &io::Error) -> Finding {
+    Finding::problem(Kind::Unreadable, dir, format!("the directory cannot be listed: {e}"))
+}
+
+/// Nobody knows what a path leads to: there may be data behind it.
+fn unknown(path: &Path, e: &io::Error) -> Finding {
+    Finding::problem(Kind::Unreadable, path, format!("cannot be looked at: {e}"))
 }
 
 /// Walks down without following symbolic links to directories, except to a profile itself.
@@ -169,20 +191,31 @@ fn search(dir: &Path, inside_profile: bool, found: &mut Vec<FoundProfile>, findi
     let entries = match list_directory(dir) {
         Ok(entries) => entries,
         Err(e) => {
-            findings.push(Finding::problem(
-                Kind::Unreadable,
-                dir,
-                format!("the directory cannot be listed: {e}"),
-            ));
+            findings.push(unlisted(dir, &e));
             return;
         }
     };
     for entry in entries {
         let (path, name) = (entry.path(), entry.file_name());
-        let Ok(kind) = entry.file_type() else { continue };
-        let linked = kind.is_symlink();
-        if !(kind.is_dir() || linked && is_profile_name(&name) && path.is_dir()) {
-            continue;
+        let kind = entry.file_type();
+        let linked = kind.as_ref().is_ok_and(|k| k.is_symlink());
+        let directory = match kind {
+            Ok(_) if linked => {
+                if is_profile_name(&name) {
+                    is_directory(&path)
+                } else {
+                    Ok(false)
+                }
+            }
+            kind => kind.map(|kind| kind.is_dir()),
+        };
+        match directory {
+            Ok(true) => {}
+            Ok(false) => continue,
+            Err(e) => {
+                findings.push(unknown(&path, &e));
+                continue;
+            }
         }
         if is_profile_name(&name) {
             found.push(profile_at(path.clone(), linked));
@@ -190,7 +223,7 @@ fn search(dir: &Path, inside_profile: bool, found: &mut Vec<FoundProfile>, findi
                 search(&path, true, found, findings);
             }
         } else if name == MSPROF_OUTPUT {
-            if has_tables(&path) {
+            if has_tables(&path, findings) {
                 found.push(FoundProfile {
                     output: path.clone(),
                     dir: path,
@@ -232,12 +265,7 @@ fn describe(place: &FoundProfile, part: &'static str) -> (Option<Unit>, Vec<Find
             entries.iter().map(|e| e.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
         }
         Err(e) => {
-            let f = Finding::problem(
-                Kind::Unreadable,
-                &place.dir,
-                format!("the directory cannot be listed: {e}"),
-            );
-            return (None, vec![f]);
+            return (None, vec![unlisted(&place.dir, &e)]);
         }
     };
     let (files, form) = match files_of(place, part, &mut findings) {
@@ -439,17 +467,20 @@ fn files_of(
 ) -> Result<(Vec<UnitFile>, &'static str), Finding> {
     let entries = match list_directory(&place.output) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((vec![], TEXT)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok((vec![], TEXT)),
         Err(e) => {
-            let message = format!("the directory cannot be listed: {e}");
-            return Err(Finding::problem(Kind::Unreadable, &place.output, message));
+            return Err(unlisted(&place.output, &e));
         }
     };
     let mut all: Vec<UnitFile> = Vec::new();
     for entry in entries {
         let Some(part) = table_part(&entry.file_name().to_string_lossy()) else { continue };
         let path = entry.path();
-        let bytes = fs::metadata(&path).map_or(0, |m| m.len());
+        let bytes = look_at(&path).unwrap_or_else(|e| {
+            findings.push(unknown(&path, &e));
+            None
+        });
+        let bytes = bytes.map_or(0, |meta| meta.len());
         all.push(UnitFile { part: part.to_owned(), path, bytes });
     }
     let of = |part: &str| all.iter().filter(|f| f.part == part).cloned().collect::<Vec<_>>();

@@ -62,11 +62,15 @@ type Setting = (String, String);
 
 fn read(unit: &Unit, host: &dyn Host) -> Result<Vec<Setting>, ReadError> {
     let path = unit.file(CONFIG).map_or(unit.path(), |file| &file.path);
-    let bytes = match InputFile::open(path).and_then(|f| f.read_all(MAX_BYTES)) {
+    let file = match InputFile::open(path) {
+        Ok(file) => file,
+        Err(e) => return host.report(unreadable(path, &e)).map(|()| vec![]),
+    };
+    host.opened(&file)?;
+    let bytes = match file.read_all(MAX_BYTES) {
         Ok(bytes) => bytes,
         Err(e) => return host.report(unreadable(path, &e)).map(|()| vec![]),
     };
-    host.count(Counter::FilesOpened, 1);
     host.count(Counter::BytesRead, bytes.len() as u64);
     let mut settings = vec![];
     let text = match bytes.strip_prefix(BYTE_ORDER_MARK) {

@@ -60,7 +60,7 @@ pub(super) fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 }
 
 /// Names of the columns of a table.
-fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     // Not from a statement: that panics at a name that is not UTF-8.
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1, 'main') ORDER BY cid")?;
     statement.query_map([table], |row| row.get(0))?.collect()

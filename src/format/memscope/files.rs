@@ -150,9 +150,9 @@ impl FileReader {
         let path = self.unit.files.first().map_or(self.unit.path(), |file| &file.path);
         self.host.count(Counter::FilesOpened, 1);
         match part {
-            DUMP_DB => peek::database(path),
-            DUMP_CSV => peek::text(path, record::starts),
-            TRACE_CSV | WATCH_CSV => peek::text(path, |line| !line.is_empty()),
+            DUMP_DB => peek::database(path, &self.unit.files),
+            DUMP_CSV => peek::text(path, &self.unit.files, record::starts),
+            TRACE_CSV | WATCH_CSV => peek::text(path, &self.unit.files, |line| !line.is_empty()),
             _ => match InputFile::open(path) {
                 Ok(_) => Peek { readable: true, ..Peek::default() },
                 Err(e) => Peek { remark: Some(e.to_string()), ..Peek::default() },

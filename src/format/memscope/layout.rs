@@ -14,9 +14,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::source::{DataError, Finding, KeyValue, Kind, Layout, Root, Unit, UnitFile, list_directory};
+use crate::source::{
+    DataError, Finding, KeyValue, Kind, Layout, Root, Unit, UnitFile, is_directory, list_directory, look_at,
+    real_path,
+};
 
 /// [`UnitFile::part`] of a dump as csv.
 pub(super) const DUMP_CSV: &str = "dump_csv";
@@ -227,9 +231,10 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn root(&mut self, root: &Root) {
-        if root.path.is_dir() {
-            self.directory(&root.path, 0);
-            return;
+        match is_directory(&root.path) {
+            Ok(true) => return self.directory(&root.path, 0),
+            Ok(false) => {}
+            Err(e) => return self.unknown(&root.path, &e),
         }
         let name = root.path.file_name().unwrap_or_default().to_string_lossy();
         let kind = match FileKind::of(&name) {
@@ -243,7 +248,11 @@ impl Search<'_> {
 
     fn directory(&mut self, dir: &Path, depth: usize) {
         // Links may lead in circles, and several links to one place would count it twice.
-        if depth > MAX_DEPTH || !fs::canonicalize(dir).is_ok_and(|real| self.seen.insert(real)) {
+        let new = match real_path(dir) {
+            Ok(real) => real.is_some_and(|real| self.seen.insert(real)),
+            Err(e) => return self.unknown(dir, &e),
+        };
+        if depth > MAX_DEPTH || !new {
             return;
         }
         let entries = match list_directory(dir) {
@@ -256,7 +265,14 @@ impl Search<'_> {
         };
         for entry in entries {
             let path = entry.path();
-            if path.is_dir() {
+            let directory = match is_directory(&path) {
+                Ok(directory) => directory,
+                Err(e) => {
+                    self.unknown(&path, &e);
+                    continue;
+                }
+            };
+            if directory {
                 self.directory(&path, depth + 1);
             } else if let Some(kind) = FileKind::of(&entry.file_name().to_string_lossy())
                 && self.wanted.contains(&kind)
@@ -267,10 +283,20 @@ impl Search<'_> {
         }
     }
 
+    /// Nobody knows what a path leads to: there may be data behind it.
+    fn unknown(&mut self, path: &Path, e: &io::Error) {
+        let message = format!("cannot be looked at: {e}");
+        self.findings.push(Finding::problem(Kind::Unreadable, path, message));
+    }
+
     fn file(&mut self, kind: FileKind, path: PathBuf) {
         let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         if self.seen.insert(real) {
-            let bytes = fs::metadata(&path).map_or(0, |m| m.len());
+            let bytes = look_at(&path).unwrap_or_else(|e| {
+                self.unknown(&path, &e);
+                None
+            });
+            let bytes = bytes.map_or(0, |meta| meta.len());
             self.found.push(FoundFile::new(kind, path, bytes));
         }
     }

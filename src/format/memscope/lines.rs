@@ -38,7 +38,7 @@ impl Lines {
             Ok(file) => file,
             Err(e) => return host.report(unreadable(path, &e)).map(|()| None),
         };
-        host.count(Counter::FilesOpened, 1);
+        host.opened(&file)?;
         host.count(Counter::BytesRead, file.len());
         let reader = BufReader::with_capacity(256 << 10, Positioned { file, at: 0 });
         Ok(Some(Self { reader, number: 0, line: vec![] }))

@@ -200,7 +200,7 @@ fn open_csv<C: Collect>(
         Ok(file) => file,
         Err(e) => return host.report(unreadable(path, &e)).map(|()| None),
     };
-    host.count(Counter::FilesOpened, 1);
+    host.opened(&file)?;
     let mut head = vec![0; HEAD_BYTES];
     match file.read_at(&mut head, 0) {
         Ok(0) => {

@@ -1,6 +1,7 @@
 //! `memscope_watch`: check sums of watched tensors, before and after each operator.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -248,10 +249,11 @@ impl WatchReader {
                         written,
                     );
                 }
-                Err(e) => {
+                Err(ImageError::Io(e)) => {
                     self.host.count(Counter::RowsLeftOut, 1);
                     self.host.report(unreadable(&path, &e))?;
                 }
+                Err(ImageError::Host(e)) => return Err(e),
             }
         }
         Ok(())
@@ -260,10 +262,24 @@ impl WatchReader {
 
 type Image = (i64, Option<i64>, Option<CheckSum>);
 
+/// Why an image gives no row.
+enum ImageError {
+    /// The system says no.
+    Io(io::Error),
+    /// It has nothing to do with the file.
+    Host(ReadError),
+}
+
+impl From<io::Error> for ImageError {
+    fn from(error: io::Error) -> Self {
+        ImageError::Io(error)
+    }
+}
+
 /// Size, time of writing and check sum of a memory image.
-fn image(path: &Path, sums: bool, host: &dyn Host) -> std::io::Result<Image> {
+fn image(path: &Path, sums: bool, host: &dyn Host) -> Result<Image, ImageError> {
     let file = InputFile::open(path)?;
-    host.count(Counter::FilesOpened, 1);
+    host.opened(&file).map_err(ImageError::Host)?;
     let written = path.metadata()?.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
     let written = written.and_then(|t| i64::try_from(t.as_nanos()).ok());
     let bytes = i64::try_from(file.len()).unwrap_or(i64::MAX);

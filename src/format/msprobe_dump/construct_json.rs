@@ -62,10 +62,7 @@ impl Construct {
     pub(super) fn read(path: &Path, host: &dyn Host) -> Result<Result<Self, Finding>, ReadError> {
         let mut feed = match Feed::open(path, host) {
             Ok(feed) => feed,
-            Err(e) => {
-                let f = Finding::problem(Kind::Unreadable, path, format!("cannot be read: {e}"));
-                return Ok(Err(f));
-            }
+            Err(e) => return Ok(Err(e.into_finding(path)?)),
         };
         let mut out = Construct::default();
         // About as many keys as the file has room for, so that the table need not grow.

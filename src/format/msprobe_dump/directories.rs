@@ -5,9 +5,10 @@
 //! two directories with the same number are a problem instead of one of them being lost.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::source::{Finding, Kind, list_directory};
+use crate::source::{Finding, Kind, is_directory, list_directory, look_at};
 use crate::text::decimal;
 
 /// Name of the file with the data.
@@ -57,7 +58,7 @@ pub(crate) fn input_name(directories: &[&str]) -> Option<&'static str> {
 /// The steps of a dump, in order; empty when there is none in this directory.
 pub(super) fn steps_of(dir: &Path, findings: &mut Vec<Finding>) -> Vec<StepDir> {
     let mut numbered = numbered(dir, "step", findings);
-    numbered.retain(|(_, path)| path.is_dir());
+    numbered.retain(|(_, path)| leads_to_directory(path, findings));
     distinct(&mut numbered, "step", findings);
     let mut steps = Vec::new();
     for (number, path) in numbered {
@@ -69,17 +70,43 @@ pub(super) fn steps_of(dir: &Path, findings: &mut Vec<Finding>) -> Vec<StepDir> 
     steps
 }
 
+/// Whether a path is a directory; a problem when nobody can tell.
+pub(super) fn leads_to_directory(path: &Path, findings: &mut Vec<Finding>) -> bool {
+    is_directory(path).unwrap_or_else(|e| {
+        findings.push(unknown(path, &e));
+        false
+    })
+}
+
+/// Nobody knows what a path leads to: there may be data behind it.
+pub(super) fn unknown(path: &Path, e: &io::Error) -> Finding {
+    Finding::problem(Kind::Unreadable, path, format!("cannot be looked at: {e}"))
+}
+
+/// Nobody knows what is in a directory.
+pub(super) fn unlisted(dir: &Path, e: &io::Error) -> Finding {
+    Finding::problem(Kind::Unreadable, dir, format!("the directory cannot be listed: {e}"))
+}
+
 /// The ranks of a step, in order.
 pub(super) fn ranks_of(step: &Path, findings: &mut Vec<Finding>) -> Vec<RankDir> {
     let with_data = |prefix: &str, findings: &mut Vec<Finding>| {
         let mut found = numbered(step, prefix, findings);
         found.retain(|(_, path)| {
-            let data = path.join(DUMP).is_file();
             let file = path.join(DUMP);
-            if !data && !file.is_dir() && fs::symlink_metadata(&file).is_ok() {
+            let meta = match look_at(&file) {
+                Ok(meta) => meta,
+                Err(e) => {
+                    findings.push(unknown(&file, &e));
+                    return false;
+                }
+            };
+            let data = meta.as_ref().is_some_and(fs::Metadata::is_file);
+            let directory = meta.is_some_and(|m| m.is_dir());
+            if !data && !directory && fs::symlink_metadata(&file).is_ok() {
                 let message = "not a regular file, or a link that leads nowhere";
                 findings.push(Finding::problem(Kind::Unreadable, file, message));
-            } else if !data && path.is_dir() {
+            } else if !data && leads_to_directory(path, findings) {
                 let message = format!("there is no {DUMP} in it; it is left out, as the reference does");
                 findings.push(Finding::note(Kind::Missing, path, message));
             }
@@ -106,11 +133,7 @@ fn numbered(dir: &Path, prefix: &str, findings: &mut Vec<Finding>) -> Vec<(i64, 
     let entries = match list_directory(dir) {
         Ok(entries) => entries,
         Err(e) => {
-            findings.push(Finding::problem(
-                Kind::Unreadable,
-                dir,
-                format!("the directory cannot be listed: {e}"),
-            ));
+            findings.push(unlisted(dir, &e));
             return vec![];
         }
     };

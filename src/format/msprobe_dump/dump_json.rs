@@ -5,7 +5,6 @@
 //! place. No collector writes that, but a file that was mended by hand may hold it. [`Census`] finds
 //! such keys in a pass of its own, and [`DumpFile`] reads with it what would have been read.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ pub(super) struct Census {
 impl Census {
     /// Looks through a file.
     pub(super) fn take(path: &Path, host: &dyn Host) -> Result<Self, FeedError> {
-        let mut file = DumpFile::open(path, host, None).map_err(FeedError::Io)?;
+        let mut file = DumpFile::open(path, host, None)?;
         file.every_data = true;
         let mut census = Census::default();
         let mut first_of: HashMap<u64, u64> = HashMap::new();
@@ -131,8 +130,8 @@ impl DumpFile {
     /// Opens a file. Without a census, repeated keys are entries of their own.
     ///
     /// # Errors
-    /// The I/O error of the system.
-    pub(super) fn open(path: &Path, host: &dyn Host, census: Option<Arc<Census>>) -> io::Result<Self> {
+    /// As [`Feed::open`].
+    pub(super) fn open(path: &Path, host: &dyn Host, census: Option<Arc<Census>>) -> Result<Self, FeedError> {
         Ok(Self {
             feed: Feed::open(path, host)?,
             aside: None,
@@ -248,7 +247,7 @@ impl DumpFile {
         let at = self.census.as_ref().and_then(|c| c.moved.get(&number)).copied().unwrap_or_default();
         let mut feed = match self.aside.take() {
             Some(feed) => feed,
-            None => Feed::open(&self.path, host).map_err(FeedError::Io)?,
+            None => Feed::open(&self.path, host)?,
         };
         feed.seek(at);
         let value = feed.step(host, |c| read(c, key, number));

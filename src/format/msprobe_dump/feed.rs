@@ -60,9 +60,12 @@ impl FeedError {
 
 impl Feed {
     /// Opens a file.
-    pub(super) fn open(path: &Path, host: &dyn Host) -> io::Result<Self> {
-        let file = InputFile::open(path)?;
-        host.count(Counter::FilesOpened, 1);
+    ///
+    /// # Errors
+    /// [`FeedError::Io`] or [`FeedError::Host`].
+    pub(super) fn open(path: &Path, host: &dyn Host) -> Result<Self, FeedError> {
+        let file = InputFile::open(path).map_err(FeedError::Io)?;
+        host.opened(&file).map_err(FeedError::Host)?;
         Ok(Self::at(file, 0))
     }
 

@@ -19,10 +19,15 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::source::{DataError, Finding, KeyValue, Kind, Layout, Root, Unit, UnitFile, list_directory};
+use crate::source::{
+    DataError, Finding, KeyValue, Kind, Layout, Root, Unit, UnitFile, list_directory, look_at, real_path,
+};
 use crate::text::decimal;
 
-use super::directories::{CONSTRUCT, DUMP, RankDir, StepDir, is_rank_name, number_of, ranks_of, steps_of};
+use super::directories::{
+    CONSTRUCT, DUMP, RankDir, StepDir, is_rank_name, leads_to_directory, number_of, ranks_of, steps_of,
+    unknown, unlisted,
+};
 use super::series::Series;
 
 /// [`UnitFile::part`] of the data.
@@ -128,7 +133,11 @@ impl Dump<'_> {
     fn unit(&self, micro_step: bool) -> Unit {
         let file = |part: &str, name: &str| {
             let path = self.rank_dir.path.join(name);
-            let bytes = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+            let bytes = match look_at(&path) {
+                Ok(meta) => meta.filter(fs::Metadata::is_file)?.len(),
+                // Reading it tells why.
+                Err(_) => 0,
+            };
             Some(UnitFile { part: part.to_owned(), path, bytes })
         };
         let mut files: Vec<UnitFile> = file(DUMP_PART, DUMP).into_iter().collect();
@@ -218,7 +227,14 @@ fn search(
     findings: &mut Vec<Finding>,
 ) {
     // Links may lead in circles, and several links to the same dump would count it twice.
-    if depth > MAX_DEPTH || !dir.is_dir() || !fs::canonicalize(dir).is_ok_and(|real| seen.insert(real)) {
+    if depth > MAX_DEPTH || !leads_to_directory(dir, findings) {
+        return;
+    }
+    let new = match real_path(dir) {
+        Ok(real) => real.is_some_and(|real| seen.insert(real)),
+        Err(e) => return findings.push(unknown(dir, &e)),
+    };
+    if !new {
         return;
     }
     let mut about = Vec::new();
@@ -235,8 +251,13 @@ fn search(
         }));
         return;
     }
-    for entry in list_directory(dir).unwrap_or_default() {
-        search(&entry.path(), base, depth + 1, seen, found, findings);
+    match list_directory(dir) {
+        Ok(entries) => {
+            for entry in entries {
+                search(&entry.path(), base, depth + 1, seen, found, findings);
+            }
+        }
+        Err(e) => findings.push(unlisted(dir, &e)),
     }
 }
 

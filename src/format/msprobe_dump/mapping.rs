@@ -22,10 +22,12 @@ impl Mapping {
     pub(super) fn read(path: &Path, host: &dyn Host) -> Result<Result<Self, Finding>, ReadError> {
         let mut feed = match Feed::open(path, host) {
             Ok(feed) => feed,
-            Err(e) => {
+            Err(FeedError::Host(e)) => return Err(e),
+            Err(FeedError::Io(e)) => {
                 let message = format!("the mapping cannot be read: {e}");
                 return Ok(Err(Finding::problem(Kind::Unreadable, path, message)));
             }
+            Err(e) => return Ok(Err(e.into_finding(path)?)),
         };
         match Self::fill(&mut feed, host) {
             Ok(Ok(mapping)) => Ok(Ok(mapping)),

@@ -118,7 +118,7 @@ impl DumpReader {
                     let file = match DumpFile::open(&path, host.as_ref(), None) {
                         Ok(file) => file,
                         Err(e) => {
-                            self.report(FeedError::Io(e))?;
+                            self.report(e)?;
                             return Ok(false);
                         }
                     };
@@ -187,7 +187,7 @@ impl DumpReader {
         match DumpFile::open(path, host.as_ref(), Some(Arc::new(census))) {
             Ok(file) => Ok(Phase::Streaming(Box::new(file))),
             Err(e) => {
-                self.report(FeedError::Io(e))?;
+                self.report(e)?;
                 Ok(Phase::Done)
             }
         }

@@ -29,7 +29,7 @@ mod trouble;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use crate::source::{Counter, Host, InputFile, ReadError};
+use crate::source::{Host, InputFile, ReadError};
 use crate::text::blocks::{Block, equal, equal_folded, holds};
 use crate::text::json::array::Needles;
 use crate::text::json::gap::After;
@@ -144,7 +144,7 @@ impl Job<'_> {
         let mut merger = Merger::new(self.path, self.host, self.threads + 1);
         match InputFile::open(self.path).and_then(|file| Ok((is_gzip(&file)?, file))) {
             Ok((gzip, file)) => {
-                self.host.count(Counter::FilesOpened, 1);
+                self.host.opened(&file)?;
                 self.read_file::<N>(&file, gzip, &mut merger)?;
             }
             Err(error) => merger.problem(unreadable(self.path, &error))?,

@@ -1,0 +1,224 @@
+//! The file formats of DataFusion, written so that a file is there as a whole or not at all.
+//!
+//! Left to itself DataFusion completes the file when the rows end, also when they end with an error: a
+//! COPY that fails in the middle would replace a good file by half of a new one.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{DataFusionError, GetExt, Result, Statistics, internal_err};
+use datafusion::datasource::file_format::arrow::ArrowFormatFactory;
+use datafusion::datasource::file_format::csv::CsvFormatFactory;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::json::JsonFormatFactory;
+use datafusion::datasource::file_format::parquet::ParquetFormatFactory;
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
+use datafusion::datasource::listing::ListingTableUrl;
+use datafusion::datasource::physical_plan::{FileOutputMode, FileScanConfig, FileSinkConfig, FileSource};
+use datafusion::datasource::sink::{DataSink, DataSinkExec};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::object_store::{ObjectMeta, ObjectStore};
+use datafusion::physical_expr::{LexOrdering, LexRequirement};
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+
+use super::arrange::in_fixed_order;
+use super::{SinkError, StagedFile};
+
+/// The formats of DataFusion that can be written, each as a whole file or none.
+pub fn whole_file_formats() -> Vec<Arc<dyn FileFormatFactory>> {
+    let inner: [Arc<dyn FileFormatFactory>; 4] = [
+        Arc::new(CsvFormatFactory::new()),
+        Arc::new(JsonFormatFactory::new()),
+        Arc::new(ParquetFormatFactory::new()),
+        Arc::new(ArrowFormatFactory::new()),
+    ];
+    inner.into_iter().map(|inner| Arc::new(WholeFileFactory { inner }) as _).collect()
+}
+
+/// Makes a [`WholeFile`] of what another factory makes.
+#[derive(Debug)]
+struct WholeFileFactory {
+    inner: Arc<dyn FileFormatFactory>,
+}
+
+impl GetExt for WholeFileFactory {
+    fn get_ext(&self) -> String {
+        self.inner.get_ext()
+    }
+}
+
+impl FileFormatFactory for WholeFileFactory {
+    fn create(&self, state: &dyn Session, options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
+        Ok(Arc::new(WholeFile { inner: self.inner.create(state, options)? }))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        Arc::new(WholeFile { inner: FileFormatFactory::default(self.inner.as_ref()) })
+    }
+}
+
+/// A format that is read as ever. One file is written beside its target, and takes its place at the end;
+/// its rows have the order of the files that they come from, where the query works row by row.
+#[derive(Debug)]
+struct WholeFile {
+    inner: Arc<dyn FileFormat>,
+}
+
+#[async_trait]
+impl FileFormat for WholeFile {
+    fn get_ext(&self) -> String {
+        self.inner.get_ext()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        self.inner.get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        self.inner.compression_type()
+    }
+
+    async fn infer_schema(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        self.inner.infer_schema(state, store, objects).await
+    }
+
+    async fn infer_stats(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        self.inner.infer_stats(state, store, schema, object).await
+    }
+
+    async fn infer_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Option<LexOrdering>> {
+        self.inner.infer_ordering(state, store, schema, object).await
+    }
+
+    async fn create_physical_plan(
+        &self,
+        state: &dyn Session,
+        config: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.inner.create_physical_plan(state, config).await
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        mut config: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(target) = single_file(&config) else {
+            return self.inner.create_writer_physical_plan(input, state, config, order).await;
+        };
+        let (input, order) = in_fixed_order(input, order)?;
+        let staged = StagedFile::reserve(&target);
+        config.table_paths =
+            config.table_paths.iter().map(|url| beside(url, &staged)).collect::<Result<_>>()?;
+        config.file_output_mode = FileOutputMode::SingleFile;
+        let writer =
+            self.inner.create_writer_physical_plan(Arc::clone(&input), state, config, order.clone()).await?;
+        let sink = WholeFileSink { writer, target, staged };
+        sink.inner()?;
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
+    }
+
+    fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
+        self.inner.file_source(schema)
+    }
+}
+
+/// The local file that is to be written, if it is one.
+fn single_file(config: &FileSinkConfig) -> Option<PathBuf> {
+    let [url] = config.table_paths.as_slice() else { return None };
+    let one = config.table_partition_cols.is_empty() && config.file_output_mode.single_file_output(url);
+    let local = one && url.scheme() == "file" && url.get_glob().is_none();
+    local.then(|| url.get_url().to_file_path().ok()).flatten()
+}
+
+/// A file in the same directory.
+fn beside(url: &ListingTableUrl, file: &Path) -> Result<ListingTableUrl> {
+    let mut url = url.get_url().clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop().push(&file.file_name().unwrap_or_default().to_string_lossy());
+    }
+    ListingTableUrl::try_new(url, None)
+}
+
+/// Lets another sink write a staged file, and publishes it.
+#[derive(Debug)]
+struct WholeFileSink {
+    /// A [`DataSinkExec`] that writes the staged file; only its sink is used.
+    writer: Arc<dyn ExecutionPlan>,
+    target: PathBuf,
+    staged: PathBuf,
+}
+
+impl WholeFileSink {
+    fn inner(&self) -> Result<&dyn DataSink> {
+        match self.writer.downcast_ref::<DataSinkExec>() {
+            Some(writer) => Ok(writer.sink()),
+            None => internal_err!("expected a sink, got {}", self.writer.name()),
+        }
+    }
+}
+
+impl DisplayAs for WholeFileSink {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner().map_err(|_| fmt::Error)?.fmt_as(kind, f)
+    }
+}
+
+#[async_trait]
+impl DataSink for WholeFileSink {
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.inner().ok()?.metrics()
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        match self.inner() {
+            Ok(inner) => inner.schema(),
+            Err(_) => self.writer.properties().equivalence_properties().schema(),
+        }
+    }
+
+    async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
+        let (target, staged) = (self.target.clone(), self.staged.clone());
+        let file = blocking(move || StagedFile::create_as(&target, staged)).await?;
+        // When this fails, or is given up, the staged file goes with it.
+        let rows = self.inner()?.write_all(data, context).await?;
+        blocking(move || file.publish()).await?;
+        Ok(rows)
+    }
+}
+
+/// Works on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SinkError> + Send + 'static,
+) -> Result<T> {
+    let done = SpawnedTask::spawn_blocking(work).join().await;
+    let done = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?;
+    done.map_err(|e| DataFusionError::External(Box::new(e)))
+}
