@@ -8,7 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::file::{InputFile, file_name};
-use super::{Counter, Degree, Finding, Host, Kind, ReadError};
+use super::{Degree, Finding, Host, Kind, ReadError};
 
 /// The first bytes of every SQLite 3 file that is not encrypted.
 const MAGIC: &[u8] = b"SQLite format 3\0";

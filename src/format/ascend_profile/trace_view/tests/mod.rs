@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::format::ascend_profile::ops::{NO_STACK, QueueSlice};
-use crate::source::{Degree, Finding, FindingLog};
+use crate::source::{Counter, Degree, Finding, FindingLog};
 
 /// A host that remembers everything.
 #[derive(Default)]
