@@ -114,7 +114,8 @@ fn a_timeline_draws_every_value_and_the_true_maximum() {
     let from = rows(&format!(
         "SELECT min(start_time_ns) AS ns FROM memory_events('{RUN}') WHERE role = 'actor_update'"
     ));
-    assert!(series.iter().any(|s| s["from_ns"].as_str().unwrap() == from[0]["ns"].to_string()), "not exact");
+    let first = from[0]["ns"].to_string();
+    assert!(series.iter().any(|s| s["from_ns"] == first.as_str()), "not exact");
 }
 
 #[test]
