@@ -10,6 +10,7 @@ mod cli;
 mod command_lines;
 mod discovery;
 mod docs;
+mod library;
 mod memscope;
 mod overview;
 mod read_only;

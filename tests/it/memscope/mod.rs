@@ -124,7 +124,7 @@ fn every_function_says_the_same_of_a_csv_and_of_a_database() {
     for (pid, device) in [(501, 0), (502, 1)] {
         as_database(&invented::dump(&db, pid, device));
     }
-    let functions = rl_insight_sql::library::functions().unwrap();
+    let functions = rl_insight_sql::library::Library::shipped().unwrap().functions();
     let mut calls: Vec<(String, String)> = vec![];
     for (table, file) in
         [("memscope_events", ", file"), ("memscope_blocks", ", file"), ("memscope_steps", ", file")]
