@@ -12,6 +12,7 @@ mod discovery;
 mod docs;
 #[cfg(unix)]
 mod inputs;
+mod library;
 mod memscope;
 mod overview;
 mod plot;

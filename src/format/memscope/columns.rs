@@ -14,7 +14,7 @@ use crate::source::{KeyValue, ReadError, Unit};
 use crate::text::encoding::replace_invalid;
 use crate::text::interner::Interner;
 
-use super::schema::ColumnKind;
+use super::schema::{ColumnKind, ColumnSpec};
 
 /// The number that stands for NULL in a column of text numbers.
 pub(super) const NO_TEXT: u32 = u32::MAX;
@@ -197,6 +197,69 @@ impl UnitColumns {
     /// `source_path`, `rows` times.
     pub(super) fn source_path(&self, rows: usize) -> Result<ArrayRef, ReadError> {
         repeated(&self.source_path, rows)
+    }
+}
+
+/// Rows of one unit that are built value by value; `C` names the columns of their table.
+#[derive(Debug)]
+pub(super) struct RowColumns<C> {
+    rows: usize,
+    columns: Vec<(C, Built)>,
+}
+
+/// Where the values of a column come from.
+#[derive(Debug)]
+enum Built {
+    ByRow(Column),
+    RunDir,
+    RunPid,
+    SourcePath,
+}
+
+impl<C: Copy> RowColumns<C> {
+    /// No rows yet, for these of all columns.
+    pub(super) fn new(projection: &[usize], all: &[C], specs: &[ColumnSpec]) -> Self {
+        let column = |at: &usize| {
+            let spec = specs.get(*at)?;
+            let built = match spec.name {
+                "run_dir" => Built::RunDir,
+                "run_pid" => Built::RunPid,
+                "source_path" => Built::SourcePath,
+                _ => Built::ByRow(Column::new(spec.kind)),
+            };
+            Some((*all.get(*at)?, built))
+        };
+        Self { rows: 0, columns: projection.iter().filter_map(column).collect() }
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds a row: `value` adds to each column that is not the same for the whole unit.
+    pub(super) fn push(&mut self, mut value: impl FnMut(C, &mut Column)) {
+        for (column, built) in &mut self.columns {
+            if let Built::ByRow(builder) = built {
+                value(*column, builder);
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// The rows as a batch of the projected schema.
+    pub(super) fn finish(self, unit: &UnitColumns, schema: &SchemaRef) -> Result<RecordBatch, ReadError> {
+        let rows = self.rows;
+        let column = |(_, built): (C, Built)| -> Result<ArrayRef, ReadError> {
+            match built {
+                Built::ByRow(column) => column.finish(),
+                Built::RunDir => unit.run_dir(rows),
+                Built::RunPid => Ok(unit.run_pid(rows)),
+                Built::SourcePath => unit.source_path(rows),
+            }
+        };
+        let columns = self.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        batch_of(schema, columns, rows)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
@@ -12,7 +12,7 @@ use crate::source::{
     Unit, UnitReader, quoted_name,
 };
 
-use super::columns::{Column, UnitColumns, batch_of};
+use super::columns::{RowColumns, UnitColumns};
 use super::database;
 use super::layout::{self, FileKind, TRACE_CSV};
 use super::lines::{Lines, check_text, split_right};
@@ -101,54 +101,28 @@ struct Call<'a> {
     table: Option<&'a str>,
 }
 
-struct Rows {
-    rows: usize,
-    columns: Vec<(Trace, Column)>,
-}
+type Rows = RowColumns<Trace>;
 
-impl Rows {
-    fn new(projection: &[usize]) -> Self {
-        let column = |at: &usize| Some((*Trace::ALL.get(*at)?, Column::new(Trace::SPECS.get(*at)?.kind)));
-        Self { rows: 0, columns: projection.iter().filter_map(column).collect() }
-    }
-
-    fn push(&mut self, call: &Call<'_>) {
-        let [start, end, tid, pid] = call.numbers;
-        for (column, builder) in &mut self.columns {
-            match column {
-                Trace::Func => builder.text(Some(call.func)),
-                Trace::StartNs => builder.int(start),
-                Trace::EndNs => builder.int(end),
-                Trace::Tid => builder.int(tid),
-                Trace::Pid => builder.int(pid),
-                Trace::RowNo => builder.int(Some(call.row)),
-                Trace::TraceTable => builder.text(call.table.map(str::as_bytes)),
-                Trace::RunDir | Trace::RunPid | Trace::SourcePath => {}
-            }
-        }
-        self.rows += 1;
-    }
-
-    fn finish(self, unit: &UnitColumns, projection: &[usize]) -> Result<RecordBatch, ReadError> {
-        let rows = self.rows;
-        let column = |(column, builder): (Trace, Column)| -> Result<ArrayRef, ReadError> {
-            match column {
-                Trace::RunDir => unit.run_dir(rows),
-                Trace::RunPid => Ok(unit.run_pid(rows)),
-                Trace::SourcePath => unit.source_path(rows),
-                _ => builder.finish(),
-            }
-        };
-        let columns = self.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
-        batch_of(&Arc::new(Trace::schema().project(projection)?), columns, rows)
-    }
+/// Adds a call to the rows.
+fn push(rows: &mut Rows, call: &Call<'_>) {
+    let [start, end, tid, pid] = call.numbers;
+    rows.push(|column, builder| match column {
+        Trace::Func => builder.text(Some(call.func)),
+        Trace::StartNs => builder.int(start),
+        Trace::EndNs => builder.int(end),
+        Trace::Tid => builder.int(tid),
+        Trace::Pid => builder.int(pid),
+        Trace::RowNo => builder.int(Some(call.row)),
+        Trace::TraceTable => builder.text(call.table.map(str::as_bytes)),
+        Trace::RunDir | Trace::RunPid | Trace::SourcePath => {}
+    });
 }
 
 impl TraceReader {
     /// Reads up to a batch of lines; false at the end.
     fn read_csv(&mut self, lines: &mut Lines, rows: &mut Rows) -> Result<bool, ReadError> {
         let path = self.unit.path().to_path_buf();
-        while rows.rows < self.request.batch_rows.max(1) {
+        while rows.rows() < self.request.batch_rows.max(1) {
             match lines.next() {
                 Ok(None) => return Ok(false),
                 Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
@@ -164,7 +138,7 @@ impl TraceReader {
                     match split_right::<4>(line).and_then(read) {
                         Some(call) => {
                             check_text(line, number, &path, self.host.as_ref())?;
-                            rows.push(&call);
+                            push(rows, &call);
                         }
                         None => {
                             self.host.count(Counter::RowsLeftOut, 1);
@@ -216,7 +190,7 @@ fn read_table(
         };
         let numbers =
             [text(row.get_ref(2)?), text(row.get_ref(3)?), text(row.get_ref(4)?), text(row.get_ref(5)?)];
-        rows.push(&Call { func, numbers, row: *row_no, table: Some(table) });
+        push(rows, &Call { func, numbers, row: *row_no, table: Some(table) });
     }
     Ok((n == most).then_some(last))
 }
@@ -226,7 +200,7 @@ impl UnitReader for TraceReader {
         if self.host.stopped() {
             return Err(ReadError::Stopped);
         }
-        let mut rows = Rows::new(&self.request.projection);
+        let mut rows = Rows::new(&self.request.projection, Trace::ALL, Trace::SPECS);
         match self.source.take() {
             Some(Source::Csv(mut lines)) => {
                 let more = self.read_csv(&mut lines, &mut rows)?;
@@ -234,7 +208,7 @@ impl UnitReader for TraceReader {
             }
             Some(Source::Db { connection, mut tables, mut after }) => {
                 let most = self.request.batch_rows.max(1);
-                while rows.rows == 0
+                while rows.rows() == 0
                     && let Some(table) = tables.front()
                 {
                     let read = read_table(&connection, table, after, most, &mut self.row, &mut rows);
@@ -251,14 +225,15 @@ impl UnitReader for TraceReader {
                         self.row = 0;
                     }
                 }
-                self.host.count(Counter::RowsRead, rows.rows as u64);
+                self.host.count(Counter::RowsRead, rows.rows() as u64);
                 self.source = Some(Source::Db { connection, tables, after });
             }
             None => {}
         }
-        if rows.rows == 0 {
+        if rows.rows() == 0 {
             return Ok(None);
         }
-        rows.finish(&UnitColumns::new(&self.unit), &self.request.projection).map(Some)
+        let schema = Arc::new(Trace::schema().project(&self.request.projection)?);
+        rows.finish(&UnitColumns::new(&self.unit), &schema).map(Some)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 
 use crate::source::{
     Counter, DataError, Finding, Format, Host, InputFile, KeyColumn, Kind, Layout, Place, ReadError,
@@ -14,7 +14,7 @@ use crate::source::{
 };
 
 use super::check_sum::CheckSum;
-use super::columns::{Column, UnitColumns, batch_of};
+use super::columns::{RowColumns, UnitColumns};
 use super::layout::{self, FileKind, WATCH_CSV, WATCH_IMAGE};
 use super::lines::{Lines, check_text, split_right};
 use super::number;
@@ -138,59 +138,39 @@ struct WatchReader {
     row: i64,
 }
 
-/// Rows of one batch.
-struct Rows {
-    rows: usize,
-    columns: Vec<(Watch, Column)>,
-}
+type Rows = RowColumns<Watch>;
 
-impl Rows {
-    fn new(projection: &[usize]) -> Self {
-        let column = |at: &usize| Some((*Watch::ALL.get(*at)?, Column::new(Watch::SPECS.get(*at)?.kind)));
-        Self { rows: 0, columns: projection.iter().filter_map(column).collect() }
-    }
-
-    fn push(&mut self, row: i64, info: &[u8], sum: Option<&[u8]>, bytes: Option<i64>, written: Option<i64>) {
-        let parsed = Info::parse(info);
-        for (column, builder) in &mut self.columns {
-            match column {
-                Watch::Info => builder.text(Some(info)),
-                Watch::Device => builder.text(parsed.map(|i| i.device)),
-                Watch::Tid => builder.int(parsed.map(|i| i.tid)),
-                Watch::Op => builder.text(parsed.map(|i| i.op)),
-                Watch::CallNo => builder.int(parsed.map(|i| i.call)),
-                Watch::Tensor => builder.text(parsed.map(|i| i.tensor)),
-                Watch::OutIndex => builder.int(parsed.map(|i| i.index)),
-                Watch::Moment => builder.text(parsed.map(|i| i.moment.as_bytes())),
-                Watch::CheckSum => builder.text(sum),
-                Watch::Bytes => builder.int(bytes),
-                Watch::WrittenNs => builder.int(written),
-                Watch::RowNo => builder.int(Some(row)),
-                Watch::RunDir | Watch::RunPid | Watch::SourcePath => {}
-            }
-        }
-        self.rows += 1;
-    }
-
-    fn finish(self, unit: &UnitColumns, projection: &[usize]) -> Result<RecordBatch, ReadError> {
-        let rows = self.rows;
-        let column = |(column, builder): (Watch, Column)| -> Result<ArrayRef, ReadError> {
-            match column {
-                Watch::RunDir => unit.run_dir(rows),
-                Watch::RunPid => Ok(unit.run_pid(rows)),
-                Watch::SourcePath => unit.source_path(rows),
-                _ => builder.finish(),
-            }
-        };
-        let columns = self.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
-        batch_of(&Arc::new(Watch::schema().project(projection)?), columns, rows)
-    }
+/// Adds a check to the rows.
+fn push(
+    rows: &mut Rows,
+    row: i64,
+    info: &[u8],
+    sum: Option<&[u8]>,
+    bytes: Option<i64>,
+    written: Option<i64>,
+) {
+    let parsed = Info::parse(info);
+    rows.push(|column, builder| match column {
+        Watch::Info => builder.text(Some(info)),
+        Watch::Device => builder.text(parsed.map(|i| i.device)),
+        Watch::Tid => builder.int(parsed.map(|i| i.tid)),
+        Watch::Op => builder.text(parsed.map(|i| i.op)),
+        Watch::CallNo => builder.int(parsed.map(|i| i.call)),
+        Watch::Tensor => builder.text(parsed.map(|i| i.tensor)),
+        Watch::OutIndex => builder.int(parsed.map(|i| i.index)),
+        Watch::Moment => builder.text(parsed.map(|i| i.moment.as_bytes())),
+        Watch::CheckSum => builder.text(sum),
+        Watch::Bytes => builder.int(bytes),
+        Watch::WrittenNs => builder.int(written),
+        Watch::RowNo => builder.int(Some(row)),
+        Watch::RunDir | Watch::RunPid | Watch::SourcePath => {}
+    });
 }
 
 impl WatchReader {
     fn read_csv(&mut self, lines: &mut Lines, rows: &mut Rows) -> Result<bool, ReadError> {
         let path = self.unit.path().to_path_buf();
-        while rows.rows < self.request.batch_rows.max(1) {
+        while rows.rows() < self.request.batch_rows.max(1) {
             match lines.next() {
                 Ok(None) => return Ok(false),
                 Ok(Some((_, line))) if line.trim_ascii().is_empty() => {}
@@ -201,7 +181,7 @@ impl WatchReader {
                     match split_right::<1>(line) {
                         Some((info, [sum])) if whole(sum) => {
                             check_text(info, number, &path, self.host.as_ref())?;
-                            rows.push(self.row, info, Some(sum), None, None);
+                            push(rows, self.row, info, Some(sum), None, None);
                         }
                         _ => {
                             self.host.count(Counter::RowsLeftOut, 1);
@@ -225,7 +205,7 @@ impl WatchReader {
         let wanted = Wanted::new(&self.request.projection);
         let sums = wanted.has(Watch::CheckSum.index());
         let opens = wanted.any([Watch::CheckSum, Watch::Bytes, Watch::WrittenNs].map(Watch::index));
-        while rows.rows < self.request.batch_rows.max(1)
+        while rows.rows() < self.request.batch_rows.max(1)
             && let Some(path) = self.images.pop_front()
         {
             if self.host.stopped() {
@@ -235,19 +215,14 @@ impl WatchReader {
             self.host.count(Counter::RowsRead, 1);
             let info = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if !opens {
-                rows.push(self.row, info.as_bytes(), None, None, None);
+                push(rows, self.row, info.as_bytes(), None, None, None);
                 continue;
             }
             match image(&path, sums, self.host.as_ref()) {
                 Ok((bytes, written, sum)) => {
                     let sum = sum.map(CheckSum::text);
-                    rows.push(
-                        self.row,
-                        info.as_bytes(),
-                        sum.as_deref().map(str::as_bytes),
-                        Some(bytes),
-                        written,
-                    );
+                    let sum = sum.as_deref().map(str::as_bytes);
+                    push(rows, self.row, info.as_bytes(), sum, Some(bytes), written);
                 }
                 Err(ImageError::Io(e)) => {
                     self.host.count(Counter::RowsLeftOut, 1);
@@ -304,7 +279,8 @@ impl UnitReader for WatchReader {
         if self.host.stopped() {
             return Err(ReadError::Stopped);
         }
-        let mut rows = Rows::new(&self.request.projection);
+        let projection = &self.request.projection;
+        let mut rows = Rows::new(projection, Watch::ALL, Watch::SPECS);
         if let Some(mut lines) = self.csv.take() {
             if self.read_csv(&mut lines, &mut rows)? {
                 self.csv = Some(lines);
@@ -312,10 +288,11 @@ impl UnitReader for WatchReader {
         } else {
             self.read_images(&mut rows)?;
         }
-        if rows.rows == 0 {
+        if rows.rows() == 0 {
             return Ok(None);
         }
-        rows.finish(&UnitColumns::new(&self.unit), &self.request.projection).map(Some)
+        let schema = Arc::new(Watch::schema().project(&self.request.projection)?);
+        rows.finish(&UnitColumns::new(&self.unit), &schema).map(Some)
     }
 }
 
