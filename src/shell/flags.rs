@@ -402,6 +402,10 @@ pub(crate) struct PlotFlags {
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
 
+    /// Do not read config.toml
+    #[arg(long)]
+    pub(crate) no_init: bool,
+
     /// How the session is set up
     #[command(flatten)]
     pub(crate) engine: EngineFlags,

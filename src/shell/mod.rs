@@ -92,6 +92,7 @@ fn parse(args: &[OsString]) -> Result<Given, Wrong> {
     let reads = match &flags.command {
         None => !flags.no_init,
         Some(Sub::Check(check)) => !check.no_init,
+        Some(Sub::Plot(plot)) => !plot.no_init,
         Some(_) => false,
     };
     let file = if reads { places::config_file() } else { None };
@@ -127,10 +128,11 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let Given { mut flags, matches, config } = given;
-    let mut language = flags.engine.lang.language();
-    if let Some(Sub::Check(check)) = &flags.command {
-        language = check.engine.lang.language();
-    }
+    let language = match &flags.command {
+        Some(Sub::Check(check)) => check.engine.lang.language(),
+        Some(Sub::Plot(plot)) => plot.engine.lang.language(),
+        _ => flags.engine.lang.language(),
+    };
     let done = match flags.command.take() {
         None => {
             let settings = Settings::new(&Flags::command(), &matches, &config);

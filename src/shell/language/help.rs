@@ -102,6 +102,29 @@ pub(super) const TEXTS: &[Phrase] = &[
     ("Say more: for every statement what it is going to do", "多说一些：每条语句将要做什么"),
     // Subcommands.
     ("Run the assertions of a sqllogictest file on data", "用 sqllogictest 文件中的断言检查数据"),
+    (
+        "Draw a picture of data: on the terminal, or as an HTML file that needs no network",
+        "画图：显示在终端上，或写成不需要网络的 HTML 文件",
+    ),
+    (
+        "What kind of picture: flame, timeline, heatmap, trend or lifetimes",
+        "哪种图：flame、timeline、heatmap、trend 或 lifetimes",
+    ),
+    (
+        "What of the data, options, and the data itself: at_peak rank=3 run/",
+        "画数据的什么、选项，以及数据本身：at_peak rank=3 run/",
+    ),
+    (
+        "Write the picture to this file: .html, or .txt for what a terminal shows [default: text on a terminal, else a page on stdout]",
+        "把图写入此文件：.html，或 .txt（终端上显示的样子）[默认：终端上为文字，否则把网页写到标准输出]",
+    ),
+    ("Draw with characters, also where stdout is no terminal", "用字符画图，标准输出不是终端时也是"),
+    ("Replace the file if it exists already", "文件已经存在时替换它"),
+    ("Read and write no file outside of this directory", "不读写此目录之外的文件"),
+    (
+        "draw a picture here, or into an HTML file; without a kind, list them",
+        "在这里画图，或写入 HTML 文件；不给种类时列出全部种类",
+    ),
     ("Say what is installed, what the limits are, and what a path holds", "说明版本、限制，以及路径中有什么"),
     ("Directories, files or globs to look at", "要查看的目录、文件或通配符"),
     ("Print the completions for a shell", "输出 shell 的补全脚本"),
@@ -184,4 +207,5 @@ trend 等。只有一个 PATH 时，它在 SQL 中就是 $run：memory_peaks($ru
   rl-insight-sql run/
   rl-insight-sql run/ -c \"SELECT role, rank_id, max(total_allocated_mb) FROM memory GROUP BY 1, 2\"
   rl-insight-sql --format json -f setup.sql -f report.sql > report.json
-  rl-insight-sql check nightly.slt run/ --format junit -o report.xml";
+  rl-insight-sql check nightly.slt run/ --format junit -o report.xml
+  rl-insight-sql plot flame run/ at_peak rank=3 -o peak.html";
