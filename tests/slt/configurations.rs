@@ -34,7 +34,7 @@ enum Off {
 /// counted batch by batch, each with the whole blocks of text that it points into: many small batches count
 /// for much more than they hold.
 fn little(partitions: usize, batch: usize) -> usize {
-    if batch < 1000 { 512 << 20 } else { partitions * (24 << 20) }
+    if batch < 1000 { 1 << 30 } else { (64 << 20) + partitions * (24 << 20) }
 }
 
 const fn plain(partitions: usize, batch: usize) -> Configuration {
