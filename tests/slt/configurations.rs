@@ -34,8 +34,7 @@ enum Off {
 /// counted batch by batch, each with the whole blocks of text that it points into: many small batches count
 /// for much more than they hold.
 fn little(partitions: usize, batch: usize) -> usize {
-    let each = if batch < 1000 { 256 << 20 } else { 24 << 20 };
-    each * partitions
+    if batch < 1000 { 1 << 30 } else { (64 << 20) + partitions * (24 << 20) }
 }
 
 const fn plain(partitions: usize, batch: usize) -> Configuration {
@@ -62,7 +61,7 @@ pub(crate) fn configurations(file: usize) -> Vec<Configuration> {
     }
     let long = env::var("RELIABILITY").is_ok_and(|size| size == "long");
     let share = if long { others.len() } else { SHARE };
-    let chosen = (0..share).map(|k| others[(file * SHARE + k) % others.len()]);
+    let chosen = others.iter().cycle().skip(file * SHARE).take(share).copied();
     ALWAYS.into_iter().chain(chosen).collect()
 }
 
@@ -72,7 +71,7 @@ fn others() -> Vec<Configuration> {
     let mut all = Vec::new();
     for (at, off) in switches.iter().enumerate() {
         for partitions in [4, 1] {
-            let batch = [7, 8192][at % 2];
+            let batch = if at % 2 == 0 { 7 } else { 8192 };
             all.push(Configuration { partitions, batch, memory: None, off: *off });
         }
     }
@@ -86,7 +85,7 @@ fn others() -> Vec<Configuration> {
     }
     all.retain(|c| !ALWAYS.contains(c));
     // A step that shares no factor with the length visits all, and far ones one after the other.
-    (0..all.len()).map(|k| all[k * 11 % all.len()]).collect()
+    (0..all.len()).filter_map(|k| all.get(k * 11 % all.len()).copied()).collect()
 }
 
 impl Configuration {

@@ -136,7 +136,7 @@ async fn check(table: &Table, sessions: &[(SessionContext, String)], round: u64)
     let failed =
         |what: &str| format!("round {round}, with {setup}: {what}\nSELECT {names} FROM {call}\nWHERE {p}");
 
-    let parts = [format!("{p}"), format!("NOT ({p})"), format!("({p}) IS NULL")];
+    let parts = [p.clone(), format!("NOT ({p})"), format!("({p}) IS NULL")];
     let (mut found, mut counts) = (Vec::new(), Vec::new());
     for part in &parts {
         let sql = format!("SELECT {names} FROM {call} WHERE {part}");
