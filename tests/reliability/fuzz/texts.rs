@@ -238,7 +238,7 @@ fn json_values() {
         // The other reader of the same dialect agrees, and no matter where its input is cut.
         let whole = skipped(input, true);
         if let Ok((_, raw)) = &value {
-            assert_eq!(whole.is_ok(), true, "{raw:?}");
+            assert!(whole.is_ok(), "{raw:?}");
         }
         if value.is_err() {
             assert!(whole.is_err(), "the cursor reads it: {whole:?}");
