@@ -28,7 +28,7 @@ fn slow_nanos(text: &str) -> Option<Option<i64>> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) || exponent.abs() > 40 {
+    if !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) || !(-40..=40).contains(&exponent) {
         return None;
     }
     let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
