@@ -32,9 +32,8 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
                 levels.push(0);
             }
             Token::RParen | Token::RBracket | Token::RBrace => {
-                if levels.len() > 1 {
-                    links -= levels.pop().unwrap_or_default();
-                }
+                let own = if levels.len() > 1 { levels.pop() } else { None };
+                links -= own.unwrap_or_default();
             }
             // The elements of a list stand side by side.
             Token::Comma => links -= levels.last_mut().map(std::mem::take).unwrap_or_default(),

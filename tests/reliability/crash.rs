@@ -99,8 +99,7 @@ fn program(arguments: &[String]) -> Command {
 
 fn lines_of_csv(path: &Path) -> Option<usize> {
     let bytes = fs::read(path).ok()?;
-    let whole = bytes.ends_with(b"\n").then_some(())?;
-    Some(whole).map(|()| bytes.iter().filter(|b| **b == b'\n').count() - 1)
+    bytes.ends_with(b"\n").then(|| bytes.iter().filter(|b| **b == b'\n').count() - 1)
 }
 
 fn database_rows(path: &Path, table: &str) -> Option<usize> {

@@ -11,8 +11,11 @@ pub(super) struct Damage {
     pub(super) what: &'static str,
     /// Whether the result is a file that a tool may well write, with an answer of its own.
     pub(super) legal: bool,
-    make: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    make: Box<Make>,
 }
+
+/// From the bytes of a good file to those of a bad one.
+type Make = dyn Fn(&[u8]) -> Vec<u8>;
 
 impl Damage {
     pub(super) fn new(what: &'static str, make: impl Fn(&[u8]) -> Vec<u8> + 'static) -> Self {

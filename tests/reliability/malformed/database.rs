@@ -11,8 +11,11 @@ use super::bytes;
 pub(super) struct Damage {
     pub(super) what: &'static str,
     pub(super) legal: bool,
-    pub(super) make: Box<dyn Fn(&Path) -> Option<Connection>>,
+    pub(super) make: Box<Make>,
 }
+
+/// Changes the file; what it gives back stays open while the file is read.
+type Make = dyn Fn(&Path) -> Option<Connection>;
 
 /// All of them, for a database with this table and these columns in it. What `make` returns stays open
 /// while the file is read.
