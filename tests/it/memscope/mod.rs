@@ -86,7 +86,7 @@ fn as_database(csv: &Path) -> PathBuf {
         let (attributes, stack) = rest.split_once("}\",").unwrap_or_default();
         let json: Vec<String> = attributes
             .split_inclusive(|_| false)
-            .flat_map(|all| split_attributes(all))
+            .flat_map(split_attributes)
             .map(|(key, value)| format!("\"{key}\":\"{value}\""))
             .collect();
         let mut cells: Vec<String> = head.trim_end_matches(',').splitn(9, ',').map(str::to_owned).collect();
