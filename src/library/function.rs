@@ -159,6 +159,13 @@ impl LibraryFunction {
         found.map(|parameter| parameter.values.texts()).unwrap_or_default()
     }
 
+    /// A call that can be planned, for its columns: nothing is read for that, so any path will do.
+    pub fn sample_call(&self) -> String {
+        let required = self.parameters.iter().filter(|p| p.default.is_none());
+        let arguments: Vec<String> = required.map(|p| p.values.sample()).collect();
+        format!("{}({})", self.name, arguments.join(", "))
+    }
+
     /// The query with the arguments of a call in the place of its parameters.
     ///
     /// # Errors

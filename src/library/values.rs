@@ -73,6 +73,21 @@ impl Values {
         }))
     }
 
+    /// A value that a parameter can be, as SQL.
+    pub(super) fn sample(&self) -> String {
+        match self.0.first() {
+            Some(Kind::Path | Kind::Text) => "'.'".to_owned(),
+            Some(Kind::Exactly(text)) => format!("'{}'", text.replace('\'', "''")),
+            Some(Kind::Boolean) => "true".to_owned(),
+            // Where nothing is said, it fits an expression of any type.
+            Some(Kind::Null) | None => "NULL".to_owned(),
+            Some(Kind::Number { least, .. }) => {
+                let least = least.map_or(0.0, |(least, itself)| if itself { least } else { least + 1.0 });
+                (least.ceil() as i64).to_string()
+            }
+        }
+    }
+
     /// The texts that it can be chosen from.
     pub(super) fn texts(&self) -> Vec<String> {
         let exactly = |kind: &Kind| if let Kind::Exactly(text) = kind { Some(text.clone()) } else { None };

@@ -135,12 +135,7 @@ pub(crate) async fn function_schema(context: &SessionContext, name: &str) -> Res
     // In a session of its own: in this one, paths may be confined to a directory.
     let context = session::context(session::config())?;
     context.register_relation_planner(Arc::new(LibraryPlanner::new(library)))?;
-    // Planning reads nothing, so any path will do; parameters without a default are mostly numbers.
-    let inner = function.signature().split_once('(').map_or("", |(_, rest)| rest.trim_end_matches(')'));
-    let required = inner.split(',').map(str::trim).filter(|p| !p.is_empty() && !p.contains("=>"));
-    let is_path = |p: &str| p.starts_with("path") || matches!(p, "base" | "target");
-    let arguments: Vec<&str> = required.map(|p| if is_path(p) { "'.'" } else { "0" }).collect();
-    let sql = format!("SELECT * FROM {name}({})", arguments.join(", "));
+    let sql = format!("SELECT * FROM {}", function.sample_call());
     let frame = context.sql(&sql).await?;
     Ok(Some(Arc::new(frame.schema().as_arrow().clone())))
 }
