@@ -45,6 +45,8 @@ impl Config {
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Ok(Self::default())
             }
+            // The home of another user, as after `sudo -u`: nobody can tell whether it is there.
+            Err(_) if std::fs::symlink_metadata(file).is_err() => Ok(Self::default()),
             Err(e) => Err(Failure::Usage(format!(
                 "{}: cannot be read: {e}\nhint: --no-init runs without it",
                 file.display()

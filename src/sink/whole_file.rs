@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -153,16 +153,33 @@ impl FileFormat for WholeFile {
 /// The local file that is to be written, if it is one.
 fn single_file(config: &FileSinkConfig) -> Option<PathBuf> {
     let [url] = config.table_paths.as_slice() else { return None };
-    let one = config.table_partition_cols.is_empty() && config.file_output_mode.single_file_output(url);
-    let local = one && url.scheme() == "file" && url.get_glob().is_none();
-    local.then(|| url.get_url().to_file_path().ok()).flatten()
+    if url.scheme() != "file" || !config.table_partition_cols.is_empty() {
+        return None;
+    }
+    if url.get_glob().is_none() {
+        let one = config.file_output_mode.single_file_output(url);
+        return one.then(|| url.get_url().to_file_path().ok()).flatten();
+    }
+    // Brackets and stars choose files to read; the name of a file to write just has them. DataFusion would
+    // write into the directory in front of them, under a name of its own.
+    let path = Path::new(&config.original_url);
+    let one = match config.file_output_mode {
+        FileOutputMode::SingleFile => true,
+        FileOutputMode::Directory => false,
+        FileOutputMode::Automatic => !config.original_url.ends_with('/') && path.extension().is_some(),
+    };
+    one.then(|| std::path::absolute(path).ok()).flatten()
 }
 
-/// A file in the same directory.
+/// The address of a local file: that of another one with its path.
 fn beside(url: &ListingTableUrl, file: &Path) -> Result<ListingTableUrl> {
     let mut url = url.get_url().clone();
     if let Ok(mut segments) = url.path_segments_mut() {
-        segments.pop().push(&file.file_name().unwrap_or_default().to_string_lossy());
+        let names = file.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy()),
+            _ => None,
+        });
+        segments.clear().extend(names);
     }
     ListingTableUrl::try_new(url, None)
 }

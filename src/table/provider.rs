@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{DataFusionError, Result, internal_datafusion_err};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -82,15 +82,15 @@ impl TableProvider for UnitTable {
         let layout = self.discover().await?;
         let found = layout.units.len();
         let keys = self.format.key_columns();
-        let (of_units, of_rows): (Vec<Expr>, Vec<Expr>) =
-            request.filters.iter().cloned().partition(|filter| is_unit_filter(filter, keys));
+        let (mut of_units, mut conditions) = (vec![], vec![]);
+        for filter in request.filters {
+            match row_conditions(filter, self.format.as_ref()).filter(|_| !is_unit_filter(filter, keys)) {
+                Some(of_rows) => conditions.extend(of_rows),
+                // Also what was simplified to a constant after it was taken over: it holds for all or for none.
+                None => of_units.push(filter.clone()),
+            }
+        }
         let units = prune_units(session, &of_units, keys, layout.units)?;
-        let of_rows = of_rows.iter().map(|filter| {
-            // A predicate that was taken over and is not kept would be rows too many.
-            row_conditions(filter, self.format.as_ref())
-                .ok_or_else(|| internal_datafusion_err!("{}: cannot decide {filter}", self.format.name()))
-        });
-        let conditions = of_rows.collect::<Result<Vec<_>>>()?.concat();
         let target = session.config().target_partitions();
         let runs = partition_units(units, target);
         let spec = ScanSpec::new(Arc::clone(&self.format), runs, found, layout.findings, target)
