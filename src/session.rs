@@ -13,7 +13,9 @@ use crate::function::{all_scalar_functions, all_window_functions};
 use crate::library::{Library, LibraryPlanner};
 use crate::scan::{GroupingSets, Promises};
 use crate::sink::{ExportFormatFactory, all_exports, whole_file_formats};
-use crate::table::{ExternalTables, FormatFunction, NamedArguments, all_table_functions};
+use crate::table::{
+    ExternalTables, FormatFunction, NamedArguments, STEP_PAIRS, StepPairsFunction, all_table_functions,
+};
 
 /// The configuration that suits these tables: information schema on, and no round-robin
 /// repartitioning, because parsing and not aggregation is what costs time here.
@@ -60,6 +62,7 @@ pub fn register(context: &SessionContext) -> Result<()> {
     for function in functions {
         context.register_udtf(function.name, Arc::new(FormatFunction::new(*function)));
     }
+    context.register_udtf(STEP_PAIRS, Arc::new(StepPairsFunction));
     {
         let state = context.state_ref();
         let mut state = state.write();

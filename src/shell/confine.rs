@@ -12,7 +12,9 @@ use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use rl_insight_sql::source::expand_roots;
-use rl_insight_sql::table::{Arguments, FormatFunction, TableFunction, Takes, all_table_functions};
+use rl_insight_sql::table::{
+    Arguments, FormatFunction, STEP_PAIRS, StepPairsFunction, TableFunction, Takes, all_table_functions,
+};
 
 use super::failure::Failure;
 use super::inputs::Inputs;
@@ -104,6 +106,9 @@ pub(crate) fn watch_calls(context: &SessionContext, root: Option<&Root>, inputs:
         let watched = Watched { function: *function, root: root.cloned(), inputs: inputs.clone() };
         context.register_udtf(function.name, Arc::new(watched));
     }
+    if let Some(root) = root {
+        context.register_udtf(STEP_PAIRS, Arc::new(WatchedPairs { root: root.clone() }));
+    }
 }
 
 /// A table function that reads only below the root, and whose files are never written.
@@ -123,13 +128,31 @@ impl TableFunctionImpl for Watched {
         let files = || arguments.options.iter().filter(|(name, _)| is_file(name)).map(|(_, value)| value);
         if let Some(root) = &self.root {
             for path in arguments.paths.iter().chain(files()) {
-                let refused = |f: Failure| DataFusionError::Plan(f.text().unwrap_or_default().to_owned());
                 root.pass(path).map_err(refused)?;
             }
         }
         self.inputs.add_files(files().map(PathBuf::from));
         FormatFunction::new(self.function).call_with_args(args)
     }
+}
+
+/// The function that lists the steps of dumps, only below the root.
+#[derive(Debug)]
+struct WatchedPairs {
+    root: Root,
+}
+
+impl TableFunctionImpl for WatchedPairs {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        for path in StepPairsFunction::paths(args.exprs())?.iter().flatten() {
+            self.root.pass(path).map_err(refused)?;
+        }
+        StepPairsFunction.call_with_args(args)
+    }
+}
+
+fn refused(failure: Failure) -> DataFusionError {
+    DataFusionError::Plan(failure.text().unwrap_or_default().to_owned())
 }
 
 #[cfg(test)]

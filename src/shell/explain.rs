@@ -34,7 +34,9 @@ pub(crate) fn explained(
         .or_else(|| name.as_deref().and_then(|name| find(text, first_line, name)));
     let suggestion = match &field {
         Some((name, columns)) => Some(column_hint(name, columns)),
-        None => name.as_deref().and_then(|name| name_hint(&shown, name, context)),
+        None => {
+            name.as_deref().and_then(|name| name_hint(&shown, name, context)).or_else(|| format_hint(&shown))
+        }
     };
     let failure = failure.map(|text| match &field {
         Some((name, _)) => {
@@ -84,6 +86,14 @@ fn missing_name(message: &str) -> Option<String> {
     let rest = known.iter().find_map(|start| Some(message.split_once(start)?.1))?;
     let (name, _) = rest.split_once('\'')?;
     Some(name.strip_prefix("datafusion.public.").unwrap_or(name).to_owned())
+}
+
+/// What to add to a COPY to a file whose name does not tell its format, such as `x.db`.
+fn format_hint(message: &str) -> Option<String> {
+    message.contains("no registered file format with ext ").then(|| {
+        "add STORED AS TREND_DB for a trend database, STORED AS SQLITE for any other, or CSV, JSON or PARQUET"
+            .to_owned()
+    })
 }
 
 fn column_hint(name: &str, columns: &[String]) -> String {

@@ -96,7 +96,7 @@ fn path_of(function: &str, name: &str, value: &ScalarValue) -> Result<Vec<String
 }
 
 /// A text or a list of texts; `None` for anything else, NULL included.
-fn texts(value: &ScalarValue) -> Option<Vec<String>> {
+pub(super) fn texts(value: &ScalarValue) -> Option<Vec<String>> {
     match value {
         ScalarValue::Utf8(Some(s)) | ScalarValue::Utf8View(Some(s)) | ScalarValue::LargeUtf8(Some(s)) => {
             Some(vec![s.clone()])

@@ -7,6 +7,7 @@ mod function;
 mod named_arguments;
 mod provider;
 mod reference;
+mod step_pairs;
 mod unpushed;
 
 pub use arguments::{Arguments, Options};
@@ -16,3 +17,4 @@ pub use function::FormatFunction;
 pub use named_arguments::NamedArguments;
 pub use provider::UnitTable;
 pub use reference::reference_page;
+pub use step_pairs::{STEP_PAIRS, StepPairsFunction};

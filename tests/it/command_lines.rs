@@ -196,6 +196,7 @@ const LINES: &[Line] = &[
         "",
         "nothing found that can be read\n  {tmp}: no profile found; looked at",
     ),
+    (&["-c", "COPY (SELECT 1 a) TO '{tmp}/x.db'"], 1, "", "hint: add STORED AS TREND_DB"),
     (&["-q", "{tmp}", "-c", "select 1 a"], 3, "", "no dump found; looked for step<N>/rank<R>/dump.json"),
     (&["-c", ".open {tmp}"], 3, "", "hint: give the directory of a run, or one above it"),
     (&["--agent", "{tmp}", "-c", "select 1 a"], 3, "*no output of msMemScope found", ""),

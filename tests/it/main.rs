@@ -24,3 +24,4 @@ mod support;
 #[cfg(unix)]
 mod surroundings;
 mod trend_export;
+mod trend_scope;

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning, execute_stream};
@@ -105,6 +106,88 @@ async fn partitions_hold_what_they_claim() {
         assert_eq!(starts.len(), target.min(4));
         assert_eq!(keys.len(), 324);
     }
+}
+
+/// A plain dump, whose role is NULL, and beside its steps the dump of a role; both with several ranks.
+fn dump_with_and_without_a_role(dir: &Path) {
+    for place in ["step0", "step1", "step12", "ref/step0", "ref/step1"] {
+        for rank in [0, 1, 2, 11] {
+            let dir = dir.join(place).join(format!("rank{rank}"));
+            std::fs::create_dir_all(&dir).unwrap();
+            let tensor = r#"{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0}"#;
+            // Files of different sizes, so that the cuts lie anywhere.
+            let tensors = vec![tensor; 1 + rank * 7].join(", ");
+            let data = format!(r#"{{"data": {{"Module.m.L.forward.0": {{"output": [{tensors}]}}}}}}"#);
+            std::fs::write(dir.join("dump.json"), data).unwrap();
+            std::fs::write(dir.join("construct.json"), r#"{"Module.m.L.forward.0": null}"#).unwrap();
+        }
+    }
+}
+
+/// A role of NULL, which comes last, then step and rank.
+type DumpKey = (bool, String, i64, i64);
+
+fn dump_key(role: Option<&str>, step: i64, rank: i64) -> DumpKey {
+    (role.is_none(), role.unwrap_or_default().to_owned(), step, rank)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_of_a_dump_hold_what_they_claim_also_without_a_role() {
+    let dir = tempfile::tempdir().unwrap();
+    dump_with_and_without_a_role(dir.path());
+    let mut rows = vec![];
+    for target in [1, 2, 3, 5, 7, 20, 40] {
+        let context = context(target, 7);
+        let path = dir.path().join("*");
+        let sql = format!("SELECT rank, max, role, source_step FROM dump_trend('{}')", path.display());
+        let plan = context.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
+        let partitioning = plan.output_partitioning().clone();
+        let Partitioning::Range(ranges) = &partitioning else { panic!("{target}: {partitioning:?}") };
+        let splits: Vec<DumpKey> = ranges
+            .split_points()
+            .iter()
+            .map(|split| match split.values() {
+                [
+                    ScalarValue::Utf8View(role),
+                    ScalarValue::Int64(Some(step)),
+                    ScalarValue::Int64(Some(rank)),
+                ] => dump_key(role.as_deref(), *step, *rank),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(splits.len() + 1, target.min(20));
+        let mut keys = vec![];
+        for partition in 0..partitioning.partition_count() {
+            // One by one, so that none can take what belongs to another.
+            let mut stream = plan.execute(partition, context.task_ctx()).unwrap();
+            let mut count = 0;
+            while let Some(batch) = stream.next().await {
+                let batch = batch.unwrap();
+                let rank = batch.column(0).as_primitive::<Int64Type>();
+                let role = batch.column(2).as_string_view();
+                let step = batch.column(3).as_primitive::<Int64Type>();
+                for row in 0..batch.num_rows() {
+                    let role = role.is_valid(row).then(|| role.value(row));
+                    let key = dump_key(role, step.value(row), rank.value(row));
+                    assert!(partition == 0 || splits[partition - 1] <= key, "{target}, {partition}: {key:?}");
+                    assert!(
+                        splits.get(partition).is_none_or(|end| key < *end),
+                        "{target}, {partition}: {key:?}"
+                    );
+                    keys.push(key);
+                    count += 1;
+                }
+            }
+            assert!(count > 0, "{target}: partition {partition} is empty");
+        }
+        assert!(keys.is_sorted());
+        rows.push(keys);
+    }
+    // Five step directories with 1 + 8 + 15 + 78 rows each, whatever the number of partitions.
+    assert_eq!(rows[0].len(), 5 * 102);
+    assert!(rows[0].iter().any(|key| key.0) && rows[0].iter().any(|key| !key.0));
+    rows.dedup();
+    assert_eq!(rows.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,6 +31,8 @@ pub(super) struct Entries {
     /// The key as it is understood, and the name of the module in it; kept to save allocations.
     name: String,
     stem: String,
+    /// The name of the module as the reference finds it, where it is looked for apart.
+    reference_stem: String,
     /// How many entries were read.
     read: i64,
     left: LeftOut,
@@ -78,6 +80,7 @@ impl Entries {
             pattern: Pattern::default(),
             name: String::new(),
             stem: String::new(),
+            reference_stem: String::new(),
             read: 0,
             left: LeftOut::default(),
         }
@@ -128,7 +131,7 @@ impl Entries {
             self.pass(skip, &key);
             return Ok(outcome);
         }
-        let marker = self.split();
+        let (marker, own) = self.split();
         if marker == Marker::None {
             skip = skip.or(Some(Skip::NoMetric));
         }
@@ -144,7 +147,7 @@ impl Entries {
             }
             return Ok(outcome);
         }
-        let entry = Entry::read(c, marker, self.detail, &mut self.pattern)?;
+        let entry = Entry::read(c, marker, own, self.detail, &mut self.pattern)?;
         self.read += 1;
         self.left.odd_texts += u64::from(odd.any());
         if odd.lone_surrogate {
@@ -152,7 +155,9 @@ impl Entries {
             outcome.fault = Some((key.into_owned(), message.to_owned()));
             return Ok(outcome);
         }
-        let Some(index) = take_index(&mut self.stem) else {
+        // Where the reference finds an index, it is a number too.
+        let index = take_index(&mut self.stem).filter(|_| take_index(&mut self.reference_stem).is_some());
+        let Some(index) = index else {
             let message = "the call index does not fit into 64 bits";
             outcome.fault = Some((key.into_owned(), message.to_owned()));
             return Ok(outcome);
@@ -161,7 +166,7 @@ impl Entries {
             outcome.fault = Some((key.to_string(), format!("{member} of the entry: expected {expected}")));
         }
         let values = EntryValues {
-            metric: marker.metric(entry.recompute),
+            metric: own.metric(entry.recompute),
             micro,
             index,
             stem: &self.stem,
@@ -221,12 +226,15 @@ impl Entries {
         (micro, skip)
     }
 
-    /// Finds the marker in `name` and writes the rest to `stem`.
-    fn split(&mut self) -> Marker {
+    /// Finds the marker in `name` and writes the rest to `stem`. Tells what the reference takes for the
+    /// marker, and what is one: by the first it looks for tensors, the second names them.
+    fn split(&mut self) -> (Marker, Marker) {
         if self.detail.all {
-            classify_whole_parts(&self.name, &mut self.stem)
+            let marker = classify(&self.name, &mut self.reference_stem);
+            (marker, classify_whole_parts(&self.name, &mut self.stem))
         } else {
-            classify(&self.name, &mut self.stem)
+            let marker = classify(&self.name, &mut self.stem);
+            (marker, marker)
         }
     }
 

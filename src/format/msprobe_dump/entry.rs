@@ -1,6 +1,10 @@
 //! One entry of a dump: the tensors of one call, and which of them the reference takes.
 
+use hashbrown::HashSet;
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::pattern::{Ahead, Pattern};
+use super::repeated::Values;
 use super::section::{Section, Skip};
 use super::statistic::{statistic, truth};
 use super::target::Marker;
@@ -22,6 +26,8 @@ pub(super) struct Entry<'a, 'p> {
     tensors: Vec<Tensor<'a>>,
     labels: String,
     pattern: &'p mut Pattern,
+    /// Two tensors may have the same name.
+    ambiguous: bool,
     /// Whether the entry says that it is a recomputed forward pass.
     pub(super) recompute: bool,
     /// A member that is not what its name promises, and what was expected.
@@ -33,10 +39,12 @@ pub(super) struct Entry<'a, 'p> {
 const MAX_DEPTH: usize = 100;
 
 impl<'a, 'p> Entry<'a, 'p> {
-    /// Passes the value of an entry, which is an object; `marker` is that of its key.
+    /// Passes the value of an entry, which is an object. `marker` is the one that the reference finds in
+    /// its key: by it the reference looks for tensors. `own` is what the key means.
     pub(super) fn read(
         c: &mut Cursor<'a>,
         marker: Marker,
+        own: Marker,
         detail: Detail,
         pattern: &'p mut Pattern,
     ) -> Result<Self, Stop> {
@@ -44,12 +52,17 @@ impl<'a, 'p> Entry<'a, 'p> {
             tensors: Vec::with_capacity(8),
             labels: String::with_capacity(64),
             pattern,
+            ambiguous: false,
             recompute: false,
             fault: None,
         };
+        let mut members = Values::default();
         c.object(|c, key| {
+            let before = entry.tensors.len();
             if marker == Marker::ParametersGrad {
-                return entry.named_value(c, key, Section::Grad, detail);
+                entry.named_value(c, key, Section::Grad, detail)?;
+                members.settle(&mut entry.tensors, key, before);
+                return Ok(());
             }
             let member = Member::of(key);
             match (marker, member) {
@@ -62,6 +75,12 @@ impl<'a, 'p> Entry<'a, 'p> {
                     entry.list(c, "output", Section::Output, detail)?;
                 }
                 (Marker::Forward, Member::Parameters) => entry.parameters(c, detail)?,
+                _ if detail.all && own == Marker::ParametersGrad => {
+                    // Gradients that the reference does not look for, because a module is named like
+                    // another marker.
+                    entry.named_value(c, key, Section::Grad, detail)?;
+                    entry.tensors.iter_mut().skip(before).for_each(|t| t.skip = Some(Skip::Member));
+                }
                 (Marker::Forward, Member::InputKwargs) if detail.all => {
                     entry.whole(c, "", Section::Kwargs, Skip::Kwargs, detail)?;
                 }
@@ -77,16 +96,58 @@ impl<'a, 'p> Entry<'a, 'p> {
                 }
                 _ => c.skip()?,
             }
+            members.settle(&mut entry.tensors, key, before);
             Ok(())
         })?;
+        if entry.ambiguous {
+            entry.tell_apart();
+        }
         Ok(entry)
+    }
+
+    /// Gives every tensor a name of its own. Those that the reference takes keep theirs; of others with
+    /// the same name the second gets `#2` behind it, and so on.
+    fn tell_apart(&mut self) {
+        let mut taken = HashSet::with_capacity(self.tensors.len());
+        let mut name = String::new();
+        let order = |skipped: bool| Section::ALL.into_iter().map(move |section| (skipped, section));
+        for (skipped, section) in order(false).chain(order(true)) {
+            for at in 0..self.tensors.len() {
+                let Some(label) = self
+                    .tensors
+                    .get(at)
+                    .filter(|t| t.section == section && t.skip.is_some() == skipped)
+                    .map(|t| t.label)
+                else {
+                    continue;
+                };
+                name.clear();
+                name.push_str(section.infix());
+                name.push('.');
+                name.push_str(self.label(label));
+                let plain = name.len();
+                let mut number = 2;
+                while !taken.insert(xxh3_64(name.as_bytes())) && skipped {
+                    name.truncate(plain);
+                    name.push('#');
+                    push_number(&mut name, number);
+                    number += 1;
+                }
+                if name.len() > plain {
+                    let start = self.labels.len() as u32;
+                    self.labels.push_str(name.get(section.infix().len() + 1..).unwrap_or_default());
+                    let label = (start, self.labels.len() as u32);
+                    self.tensors.iter_mut().skip(at).take(1).for_each(|t| t.label = label);
+                }
+            }
+        }
     }
 
     /// The tensors, in the order of their rows. Without [`Detail::all`] those that the reference takes.
     pub(super) fn tensors(&self) -> impl Iterator<Item = (&Tensor<'a>, &str)> {
         let sections = self.tensors.iter().fold(0u8, |set, t| set | 1 << t.section as u8);
         Section::ALL.into_iter().filter(move |s| sections & (1 << *s as u8) != 0).flat_map(move |section| {
-            let of_section = self.tensors.iter().filter(move |t| t.section == section && t.found);
+            let of_section = self.tensors.iter().filter(move |t| t.section == section);
             of_section.map(|t| (t, self.label(t.label)))
         })
     }
@@ -104,7 +165,6 @@ impl<'a, 'p> Entry<'a, 'p> {
         section: Section,
         detail: Detail,
     ) -> Result<(), Stop> {
-        self.forget(section);
         self.fault = self.fault.filter(|(member, _)| *member != name);
         match c.token()? {
             b'[' => c.array(|c, index| {
@@ -130,10 +190,15 @@ impl<'a, 'p> Entry<'a, 'p> {
 
     /// The parameters of a module, by name.
     fn parameters(&mut self, c: &mut Cursor<'a>, detail: Detail) -> Result<(), Stop> {
-        self.forget(Section::Parameters);
         self.fault = self.fault.filter(|(member, _)| *member != "parameters");
         if c.token()? == b'{' {
-            return c.object(|c, key| self.named_value(c, key, Section::Parameters, detail));
+            let mut named = Values::default();
+            return c.object(|c, key| {
+                let before = self.tensors.len();
+                self.named_value(c, key, Section::Parameters, detail)?;
+                named.settle(&mut self.tensors, key, before);
+                Ok(())
+            });
         }
         self.fault = self.fault.or(Some(("parameters", "an object")));
         c.skip()
@@ -154,11 +219,8 @@ impl<'a, 'p> Entry<'a, 'p> {
         }
         self.labels.push_str(&name);
         let label = (start, self.labels.len() as u32);
-        // A repeated name keeps its first place and takes the last value.
-        let slot = self.tensors.iter().position(|t| t.section == section && self.label(t.label) == name);
-        let before = self.tensors.len();
         match c.token()? {
-            b'{' => self.direct(c, label, section, detail)?,
+            b'{' => self.direct(c, label, section, detail),
             b'[' => c.array(|c, index| {
                 if index == 0 && c.token()? == b'{' {
                     return self.direct(c, label, section, detail);
@@ -168,21 +230,9 @@ impl<'a, 'p> Entry<'a, 'p> {
                     return self.tree(c, label, section, Skip::Nested, detail, 0);
                 }
                 c.skip()
-            })?,
-            _ => c.skip()?,
+            }),
+            _ => c.skip(),
         }
-        let own = self.tensors.iter().skip(before).position(|t| t.label == label).map(|at| before + at);
-        match (slot, own) {
-            (None, Some(_)) => {}
-            (None, None) => self.tensors.insert(before, Tensor::none(section, label)),
-            (Some(slot), own) => {
-                let new = own.map_or_else(|| Tensor::none(section, label), |own| self.tensors.remove(own));
-                if let Some(old) = self.tensors.get_mut(slot) {
-                    *old = new;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// An object at a place that the reference looks at.
@@ -212,10 +262,12 @@ impl<'a, 'p> Entry<'a, 'p> {
         skip: Skip,
         detail: Detail,
     ) -> Result<(), Stop> {
-        self.forget_label(section, label);
         let start = self.labels.len() as u32;
         self.labels.push_str(label);
-        self.tree(c, (start, self.labels.len() as u32), section, skip, detail, 0)
+        let before = self.tensors.len();
+        self.tree(c, (start, self.labels.len() as u32), section, skip, detail, 0)?;
+        self.ambiguous |= self.tensors.len() > before;
+        Ok(())
     }
 
     /// As [`Entry::whole`], one level down.
@@ -266,6 +318,9 @@ impl<'a, 'p> Entry<'a, 'p> {
     ) -> Result<Object<'a>, Stop> {
         let mut object = Object::default();
         let mut described = (false, false);
+        // Which statistics are there and may be numbers, as bits.
+        let mut scalars = 0u8;
+        let mut values = Values::default();
         c.expect(b'{', "an object")?;
         let mut place = Pattern::START;
         let mut first = true;
@@ -294,6 +349,7 @@ impl<'a, 'p> Entry<'a, 'p> {
                 }
             };
             first = false;
+            let before = self.tensors.len();
             match field {
                 Field::Type | Field::Dtype => {
                     let value = if c.token()? == b'"' { Some(c.string()?) } else { None };
@@ -321,17 +377,19 @@ impl<'a, 'p> Entry<'a, 'p> {
                 }
                 Field::Statistic(which) => {
                     let scalar = !matches!(c.token()?, b'{' | b'[');
-                    object.looks_like_a_tensor |= scalar;
-                    if !scalar && detail.all {
+                    scalars = scalars & !(1 << which) | u8::from(scalar) << which;
+                    let value = if scalar && detail.statistics {
+                        statistic(c)?
+                    } else if scalar || !detail.all {
+                        c.skip()?;
+                        None
+                    } else {
                         let label = self.push_named(c, label, field.key())?;
                         self.tree(c, label, section, skip, detail, depth + 1)?;
-                    } else if detail.statistics {
-                        let value = statistic(c)?;
-                        if let Some(slot) = object.statistics.get_mut(which) {
-                            *slot = value;
-                        }
-                    } else {
-                        c.skip()?;
+                        None
+                    };
+                    if let Some(slot) = object.statistics.get_mut(which) {
+                        *slot = value;
                     }
                 }
                 Field::RequiresGrad | Field::Other => {
@@ -343,8 +401,11 @@ impl<'a, 'p> Entry<'a, 'p> {
                     }
                 }
             }
+            if self.tensors.len() != before || !values.is_empty() {
+                values.settle(&mut self.tensors, other.unwrap_or(field.key()), before);
+            }
         }
-        object.looks_like_a_tensor |= described == (true, true);
+        object.looks_like_a_tensor = scalars != 0 || described == (true, true);
         Ok(object)
     }
 
@@ -369,33 +430,13 @@ impl<'a, 'p> Entry<'a, 'p> {
 
     /// Begins a label with that of what is around it.
     fn push_outer(&mut self, outer: (u32, u32)) -> u32 {
+        self.ambiguous = true;
         let start = self.labels.len();
         if outer.0 < outer.1 {
             self.labels.extend_from_within(outer.0 as usize..outer.1 as usize);
             self.labels.push('.');
         }
         start as u32
-    }
-
-    /// A member that is repeated counts with its last value only.
-    fn forget(&mut self, section: Section) {
-        if !self.tensors.is_empty() {
-            self.tensors.retain(|t| t.section != section);
-        }
-    }
-
-    fn forget_label(&mut self, section: Section, label: &str) {
-        if section != Section::Other {
-            self.forget(section);
-        } else if !self.tensors.is_empty() {
-            let labels = &self.labels;
-            self.tensors.retain(|t| {
-                let text = labels.get(t.label.0 as usize..t.label.1 as usize).unwrap_or_default();
-                let inside =
-                    text.strip_prefix(label).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-                t.section != section || !inside
-            });
-        }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::source::{
 };
 use crate::text::decimal;
 
+use super::below::{self, Below, dumps_below, dumps_in_step};
 use super::directories::{
     CONSTRUCT, DUMP, RankDir, StepDir, is_rank_name, leads_to_directory, number_of, ranks_of, steps_of,
     unknown, unlisted,
@@ -55,9 +56,10 @@ pub(super) fn discover(
 ) -> Result<(Layout, Plan), DataError> {
     let mut layout = Layout::default();
     let mut sources: Vec<Source> = Vec::new();
+    let mut unread: Vec<Below> = Vec::new();
     for root in roots {
         let before = (sources.len(), layout.findings.len());
-        let found = search_root(root, &mut layout.findings);
+        let found = search_root(root, &mut layout.findings, &mut unread);
         let any = !found.is_empty();
         found.into_iter().for_each(|s| add(&mut sources, s));
         if !any && before.1 == layout.findings.len() && !root.from_glob {
@@ -72,6 +74,7 @@ pub(super) fn discover(
         }
         return Ok((layout, Plan::new()));
     }
+    layout.findings.extend(below::notes(unread, sources.iter().map(|s| s.dir.as_path())));
     let dumps = place(&sources, &mut layout.findings);
     let mut plan = Plan::new();
     let mut runs: BTreeMap<(&Path, &Option<String>), Vec<&Dump<'_>>> = BTreeMap::new();
@@ -95,7 +98,7 @@ fn nothing_found(function: &str, argument: &str) -> DataError {
     DataError::new(
         function,
         vec![Finding::problem(Kind::Missing, argument, message)],
-        "give the directory that holds the step directories, or one above it",
+        "give the directory that holds the step directories, or one above it; what msprobe's monitor writes is not read",
     )
 }
 
@@ -189,7 +192,7 @@ fn add(sources: &mut Vec<Source>, new: Source) {
 }
 
 /// Looks at a root: it may be a dump, a step or a rank of one, a dump file, or something above.
-fn search_root(root: &Root, findings: &mut Vec<Finding>) -> Vec<Source> {
+fn search_root(root: &Root, findings: &mut Vec<Finding>, unread: &mut Vec<Below>) -> Vec<Source> {
     let mut dir = clean(&root.path);
     if dir.is_file() && dir.file_name().is_some_and(|n| n == DUMP) {
         dir = parent_of(&dir);
@@ -209,55 +212,58 @@ fn search_root(root: &Root, findings: &mut Vec<Finding>) -> Vec<Source> {
     let base = if root.from_glob { fixed_part(&root.argument) } else { above.clone() };
     if only.is_some() {
         let steps = steps_of(&above, findings);
+        steps.iter().filter(|step| Some(&step.path) == only.as_ref()).for_each(|s| dumps_in_step(s, unread));
         let outer = between(&base, &above);
         return vec![Source { base, dir: above, outer, steps, only: only.into_iter().collect() }];
     }
-    let mut found = Vec::new();
-    search(&dir, &base, 0, &mut HashSet::new(), &mut found, findings);
-    found
+    let mut search = Search { base: &base, seen: HashSet::new(), found: vec![], findings, unread };
+    search.walk(&dir, 0);
+    search.found
 }
 
-/// Walks down to directories with steps, and not below them.
-fn search(
-    dir: &Path,
-    base: &Path,
-    depth: usize,
-    seen: &mut HashSet<PathBuf>,
-    found: &mut Vec<Source>,
-    findings: &mut Vec<Finding>,
-) {
-    // Links may lead in circles, and several links to the same dump would count it twice.
-    if depth > MAX_DEPTH || !leads_to_directory(dir, findings) {
-        return;
-    }
-    let new = match real_path(dir) {
-        Ok(real) => real.is_some_and(|real| seen.insert(real)),
-        Err(e) => return findings.push(unknown(dir, &e)),
-    };
-    if !new {
-        return;
-    }
-    let mut about = Vec::new();
-    let steps = steps_of(dir, &mut about);
-    let any = !steps.is_empty() || about.iter().any(Finding::is_problem);
-    findings.append(&mut about);
-    if any {
-        found.extend((!steps.is_empty()).then(|| Source {
-            base: base.to_path_buf(),
-            dir: dir.to_path_buf(),
-            outer: between(base, dir),
-            steps,
-            only: vec![],
-        }));
-        return;
-    }
-    match list_directory(dir) {
-        Ok(entries) => {
-            for entry in entries {
-                search(&entry.path(), base, depth + 1, seen, found, findings);
-            }
+/// The search for dumps below one root.
+struct Search<'a> {
+    base: &'a Path,
+    /// The directories that were looked at, without links on the way.
+    seen: HashSet<PathBuf>,
+    found: Vec<Source>,
+    findings: &'a mut Vec<Finding>,
+    unread: &'a mut Vec<Below>,
+}
+
+impl Search<'_> {
+    /// Walks down to directories with steps. What is below them is not read.
+    fn walk(&mut self, dir: &Path, depth: usize) {
+        // Links may lead in circles, and several links to the same dump would count it twice.
+        if depth > MAX_DEPTH || !leads_to_directory(dir, self.findings) {
+            return;
         }
-        Err(e) => findings.push(unlisted(dir, &e)),
+        let new = match real_path(dir) {
+            Ok(real) => real.is_some_and(|real| self.seen.insert(real)),
+            Err(e) => return self.findings.push(unknown(dir, &e)),
+        };
+        if !new {
+            return;
+        }
+        let mut about = Vec::new();
+        let steps = steps_of(dir, &mut about);
+        let any = !steps.is_empty() || about.iter().any(Finding::is_problem);
+        self.findings.append(&mut about);
+        if any {
+            dumps_below(dir, &steps, self.unread);
+            self.found.extend((!steps.is_empty()).then(|| Source {
+                base: self.base.to_path_buf(),
+                dir: dir.to_path_buf(),
+                outer: between(self.base, dir),
+                steps,
+                only: vec![],
+            }));
+            return;
+        }
+        match list_directory(dir) {
+            Ok(entries) => entries.iter().for_each(|entry| self.walk(&entry.path(), depth + 1)),
+            Err(e) => self.findings.push(unlisted(dir, &e)),
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! of a dump are exactly the rows whose `reference_skip` is NULL.
 
 mod audit;
+mod below;
 mod construct_json;
 mod directories;
 mod dump_json;
@@ -23,6 +24,7 @@ mod micro_step;
 mod pattern;
 mod quiet;
 mod reader;
+mod repeated;
 mod rows;
 pub mod schema;
 mod section;

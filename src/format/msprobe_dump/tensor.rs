@@ -13,8 +13,6 @@ pub(super) struct Tensor<'a> {
     pub(super) label: (u32, u32),
     /// Why the reference does not take it.
     pub(super) skip: Option<Skip>,
-    /// Whether it is a tensor at all; what is none keeps the place of a name.
-    pub(super) found: bool,
     /// Norm, max, min and mean.
     pub(super) statistics: [Option<f64>; 4],
     /// `type` as it stands between its quotes.
@@ -23,22 +21,6 @@ pub(super) struct Tensor<'a> {
     pub(super) dtype: Option<&'a [u8]>,
     /// The list `shape` as it stands in the file.
     pub(super) shape: Option<&'a [u8]>,
-}
-
-impl Tensor<'_> {
-    /// What keeps the place of a name that has no tensor.
-    pub(super) fn none(section: Section, label: (u32, u32)) -> Self {
-        Tensor {
-            section,
-            label,
-            skip: None,
-            found: false,
-            statistics: [None; 4],
-            kind: None,
-            dtype: None,
-            shape: None,
-        }
-    }
 }
 
 /// The fields of an object that may be a tensor.
@@ -74,7 +56,6 @@ impl<'a> Object<'a> {
             section,
             label,
             skip,
-            found: true,
             statistics: self.statistics,
             kind: self.kind,
             dtype: self.dtype,
