@@ -125,7 +125,7 @@ impl Format for Diagnostics {
     }
 
     fn discover(&self, roots: &[Root]) -> Result<Layout, DataError> {
-        let (mut units, mut nothing) = (Vec::new(), Vec::new());
+        let (mut units, mut nothing): (Vec<Unit>, Vec<Finding>) = (Vec::new(), Vec::new());
         for (format, main) in &self.formats {
             let found = match format.discover(roots) {
                 Ok(found) => found,
@@ -134,8 +134,12 @@ impl Format for Diagnostics {
                     continue;
                 }
             };
-            if *main {
-                units.extend(found.findings.into_iter().map(|f| loose(format.as_ref(), f)));
+            for finding in found.findings {
+                // Formats that walk the same tree find the same in it; once is enough.
+                let same = |f: &Finding| (&f.file, &f.message) == (&finding.file, &finding.message);
+                if *main || !units.iter().any(|unit| unit.findings.iter().any(same)) {
+                    units.push(loose(format.as_ref(), finding));
+                }
             }
             let present = found.units.into_iter().filter(|u| *main || !u.files.is_empty());
             units.extend(present.map(|mut unit| {
