@@ -93,10 +93,9 @@ impl Found {
     }
 
     fn add(&mut self, format: &dyn Format, unit: Unit) {
-        let columns: Vec<usize> = (0..format.schema().fields().len()).collect();
         self.units += 1;
         self.bytes += unit.bytes();
-        self.with_problems += usize::from(!format.known_problems(&unit, &columns).is_empty());
+        self.with_problems += usize::from(!problems(format, &unit).is_empty());
         for (column, value) in format.key_columns().iter().zip(&unit.keys) {
             match (column.name, value) {
                 ("role", KeyValue::Text(role)) => drop(self.roles.insert(role.clone())),
@@ -144,10 +143,13 @@ impl Overview {
                         let before = found.units + found.with_problems;
                         // A place that another function reads, with nothing in it for this one.
                         let foreign = |u: &Unit| u.files.is_empty() && seen.contains(&u.source_path);
-                        if !layout.units.iter().all(foreign) {
+                        let own = !layout.units.iter().all(foreign);
+                        if own {
                             found.with_problems += layout.findings.iter().filter(|f| f.is_problem()).count();
                         }
-                        for unit in layout.units.into_iter().filter(|u| !foreign(u)) {
+                        // Beside data of its own such a place counts when it would fail a query.
+                        let fails = |u: &Unit| own && !problems(format.as_ref(), u).is_empty();
+                        for unit in layout.units.into_iter().filter(|u| !foreign(u) || fails(u)) {
                             names.push(unit.source_path.clone());
                             found.add(format.as_ref(), unit);
                         }
@@ -191,6 +193,12 @@ impl Overview {
         }
         Ok(())
     }
+}
+
+/// What is wrong with a unit, as far as it can be seen without opening it, for a query of all columns.
+fn problems(format: &dyn Format, unit: &Unit) -> Vec<Finding> {
+    let columns: Vec<usize> = (0..format.schema().fields().len()).collect();
+    format.known_problems(unit, &columns)
 }
 
 /// The table functions without a view that find something of their own below the roots.

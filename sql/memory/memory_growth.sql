@@ -7,13 +7,16 @@
 -- Values: window number > 0 or 'auto' or 'step'
 -- Columns: role, rank_id, window_no (from 1), from_ns, to_ns (first and last level in it, ns since the epoch), low_mb,
 --   high_mb (MB), growth_mb (low_mb less that of the window before; NULL for the first), growing_since (the window_no
---   from which growth_mb stays above 0 to the end; NULL when the last window did not grow).
+--   from which growth_mb stays above 0 to the end; NULL unless it did so at least twice in a row, which takes three
+--   windows).
+-- A floor that rises once can be a cache that fills; one that rises window after window looks like a leak.
 -- Levels are those that the profiler states after each allocation and release (total_allocated_mb), so they include
 -- what was allocated before the recording; cann:: rows state those of another allocator and are left out. Windows
 -- without a level are left out.
 WITH rank AS (
   SELECT role, rank_id, min(start_time_ns) AS first, max(coalesce(release_time_ns, start_time_ns)) AS last,
-    min(source_path) = max(source_path) AS single
+    min(source_path) = max(source_path) AS single,
+    CAST(CAST(nullif(nullif(CAST($window AS VARCHAR), 'auto'), 'step') AS DOUBLE) * 1e6 AS BIGINT) AS given
   FROM memory_events($path, on_error => $on_error)
   WHERE start_time_ns IS NOT NULL
   GROUP BY role, rank_id
@@ -21,7 +24,7 @@ WITH rank AS (
 ruler AS (
   SELECT role, rank_id, first,
     coalesce(
-      CAST(CAST(nullif(nullif(CAST($window AS VARCHAR), 'auto'), 'step') AS DOUBLE) * 1e6 AS BIGINT),
+      CASE WHEN given IS NOT NULL THEN greatest(given, 1) END,
       CASE WHEN single AND CAST($window AS VARCHAR) = 'auto' THEN (last - first) / 10 + 1 END
     ) AS length
   FROM rank
@@ -51,5 +54,7 @@ judged AS (
   FROM grown
 )
 SELECT role, rank_id, window_no, from_ns, to_ns, low_mb, high_mb, growth_mb,
-  min(CASE WHEN window_no > last_still THEN window_no END) OVER (PARTITION BY role, rank_id) AS growing_since
+  CASE WHEN count(CASE WHEN window_no > last_still THEN 1 END) OVER whole > 1
+    THEN min(CASE WHEN window_no > last_still THEN window_no END) OVER whole END AS growing_since
 FROM judged
+WINDOW whole AS (PARTITION BY role, rank_id)

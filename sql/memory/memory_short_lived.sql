@@ -18,7 +18,7 @@ SELECT * FROM (
     CAST(count(*) FILTER (WHERE short) AS DOUBLE) / count(*) AS share
   FROM (
     SELECT role, rank_id, call_stack_id, call_stack, name, size_kb, release_time_ns - start_time_ns AS life,
-      coalesce(release_time_ns - start_time_ns <= $max_us * 1000, false) AS short
+      coalesce((release_time_ns - start_time_ns) / 1000.0 <= $max_us, false) AS short
     FROM memory_events($path, match => $match, on_error => $on_error) WHERE size_kb > 0
   )
   GROUP BY role, rank_id, call_stack_id

@@ -47,21 +47,53 @@ fn thousands_of_ranks_are_listed_in_a_moment() {
     assert!(time.as_secs() < 8, "{time:?}");
 }
 
+fn copy(from: &Path, to: &Path) {
+    for entry in walkdir::WalkDir::new(from) {
+        let entry = entry.unwrap();
+        let to = to.join(entry.path().strip_prefix(from).unwrap());
+        if entry.file_type().is_dir() {
+            fs::create_dir_all(to).unwrap();
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// What is said at the start, what a query says, and what `diagnostics` lists are the same.
+#[test]
+fn what_fails_a_query_is_counted_and_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    copy(&root.join("tests/data/library/level_missing"), dir.path());
+    let path = dir.path().to_str().unwrap();
+    // One profile of two has a level over time: that is no problem.
+    let sql = "select count(*) as n from memory_record";
+    let done = run(&[path, "-c", sql]);
+    assert_eq!((done.code, done.stdout.as_str()), (Some(0), "n\n2\n"), "{done:?}");
+    assert!(
+        done.stderr.contains("memory_records: 1 rank in 1 role (actor_update), 1 unit,"),
+        "{}",
+        done.stderr
+    );
+    assert!(!done.stderr.contains("with problems"), "{}", done.stderr);
+    // A profile that was not analysed fails both.
+    let raw = dir.path().join("actor_update/host_2_20260101120000000_ascend_pt");
+    fs::create_dir_all(&raw).unwrap();
+    fs::write(raw.join("profiler_info_2.json"), "{}").unwrap();
+    let done = run(&[path, "-c", sql]);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    for line in done.stderr.lines().take(2) {
+        assert!(line.ends_with(", 1 with problems"), "{}", done.stderr);
+    }
+    let problems = format!("select file from diagnostics('{path}') where entry = 'problem'");
+    let done = run(&["-q", "-c", &problems]);
+    assert!(done.stdout.contains("host_2_20260101120000000_ascend_pt/ASCEND_PROFILER_OUTPUT"), "{done:?}");
+}
+
 #[test]
 fn kinds_can_be_mixed_and_nested() {
     let dir = tempfile::tempdir().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let copy = |from: &Path, to: &Path| {
-        for entry in walkdir::WalkDir::new(from) {
-            let entry = entry.unwrap();
-            let to = to.join(entry.path().strip_prefix(from).unwrap());
-            if entry.file_type().is_dir() {
-                fs::create_dir_all(to).unwrap();
-            } else {
-                fs::copy(entry.path(), to).unwrap();
-            }
-        }
-    };
     copy(&root.join("examples/data/run"), &dir.path().join("job/profiles"));
     copy(&root.join("tests/data/trend/01_minimal_torch/input"), &dir.path().join("job/dumps"));
     let path = dir.path().to_str().unwrap();

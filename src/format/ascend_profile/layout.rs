@@ -555,6 +555,13 @@ pub fn missing_table(output: PathBuf, file: &str, message: &str) -> Finding {
     Finding::problem(Kind::Missing, output, message)
 }
 
+/// Whether a table of this kind lies where a unit's tables are expected.
+pub fn has_table(unit: &Unit, part: &str) -> bool {
+    let is_part = |name: &OsStr| table_part(&name.to_string_lossy()) == Some(part);
+    list_directory(&output_directory(unit))
+        .is_ok_and(|all| all.iter().any(|entry| is_part(&entry.file_name())))
+}
+
 /// The directory in which a unit's tables are expected, for messages.
 pub fn output_directory(unit: &Unit) -> PathBuf {
     let own = own_name(unit.path());

@@ -14,7 +14,6 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Int64Array, StringViewArray, StringViewBuilder};
-use hashbrown::HashMap;
 
 use crate::source::{Host, ReadError};
 use crate::text::interner::{Interner, stable_id};
@@ -140,7 +139,7 @@ impl Matcher {
         let OpLog { names, ops, enqueues, dequeues, .. } = log;
         let nearest =
             ByName::new(names.len(), &ops, |op| op.stack != NO_STACK, |a, b| a.start_ns.cmp(&b.start_ns));
-        let owners = owners.then(|| Owners::new(names.len(), &ops, &enqueues, dequeues));
+        let owners = owners.then(|| Owners::new(names.len(), &ops, enqueues, dequeues));
         Ok(Self { rule, names, ops, nearest, owners, stacks })
     }
 
@@ -331,15 +330,14 @@ fn left_neighbour(mut node: usize, reaches: impl Fn(usize) -> bool) -> Option<us
 struct Owners {
     ops: ByName,
     covers: Vec<Cover>,
-    dequeues: Vec<QueueSlice>,
     dequeue_starts: Vec<i64>,
     dequeue_cover: Cover,
-    /// Start and thread of the enqueue with a correlation id; of several, the last in the file.
-    enqueues: HashMap<u32, (i64, u32)>,
+    /// Start and thread of the enqueue slice that each dequeue slice takes up, if there is one.
+    enqueued: Vec<Option<(i64, u32)>>,
 }
 
 impl Owners {
-    fn new(names: usize, all: &[Op], enqueues: &[QueueSlice], mut dequeues: Vec<QueueSlice>) -> Self {
+    fn new(names: usize, all: &[Op], mut enqueues: Vec<QueueSlice>, mut dequeues: Vec<QueueSlice>) -> Self {
         // The innermost of several ops that contain a time is the one that starts last; of those,
         // the one that ends first; of those, the one that the file has first, since ops are written
         // when they end. Sorting makes it the last one.
@@ -360,13 +358,21 @@ impl Owners {
             .map(|name| Cover::new(ops.ops.get(ops.group(name)).unwrap_or_default().iter().map(end)))
             .collect();
         dequeues.sort_by_key(|d| d.start_ns);
+        // Ids come again in long runs, so the last enqueue before the dequeue is the one that it takes
+        // up. Stable: of equal ones, the last in the file.
+        let key = |slice: &QueueSlice| (slice.correlation, slice.start_ns);
+        enqueues.sort_by_key(key);
+        let enqueued = |dequeue: &QueueSlice| {
+            let count = enqueues.partition_point(|e| key(e) <= key(dequeue));
+            let last = enqueues.get(count.checked_sub(1)?)?;
+            (last.correlation == dequeue.correlation).then_some((last.start_ns, last.thread))
+        };
         Self {
             ops,
             covers,
             dequeue_starts: dequeues.iter().map(|d| d.start_ns).collect(),
             dequeue_cover: Cover::new(dequeues.iter().map(|d| d.end_ns)),
-            dequeues,
-            enqueues: enqueues.iter().map(|e| (e.correlation, (e.start_ns, e.thread))).collect(),
+            enqueued: dequeues.iter().map(enqueued).collect(),
         }
     }
 
@@ -387,14 +393,14 @@ impl Owners {
     }
 
     /// The op that put the work into the task queue during which `time` lies: from the dequeue
-    /// slice by correlation id to the enqueue slice, and to the op around that on its thread.
+    /// slice by process and correlation id to the last enqueue slice before it, and to the op around
+    /// that on its thread. Such an op has started before `time`.
     fn through_queue(&self, all: &[Op], name: u32, time: i64) -> Option<u32> {
         let mut count = self.dequeue_starts.partition_point(|s| *s <= time);
         loop {
             let at = self.dequeue_cover.last_reaching(count, time)?;
-            let correlation = self.dequeues.get(at)?.correlation;
-            if let Some((enqueued, thread)) = self.enqueues.get(&correlation)
-                && let Some(op) = self.innermost(all, name, *enqueued, Some(*thread))
+            if let Some((enqueued, thread)) = *self.enqueued.get(at)?
+                && let Some(op) = self.innermost(all, name, enqueued, Some(thread))
             {
                 return Some(op);
             }

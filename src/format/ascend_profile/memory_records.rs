@@ -7,13 +7,13 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 
 use crate::source::{
-    DataError, Finding, Format, Host, KeyColumn, Layout, ReadError, ReadRequest, Root, Unit, UnitReader,
+    DataError, Finding, Format, Host, KeyColumn, Kind, Layout, ReadError, ReadRequest, Root, Unit, UnitReader,
 };
 use crate::text::csv::CsvBlock;
 
 use super::columns::{UnitColumns, record_batch};
 use super::csv_files::{Built, CsvTable};
-use super::layout::{self, DB, MEMORY_RECORD};
+use super::layout::{self, DB, MEMORY_RECORD, OPERATOR_MEMORY};
 use super::memory_record::MemoryRecordTable;
 use super::profiler_db::ProfilerDb;
 use super::reader::{ProfileReader, ProfileTable};
@@ -38,7 +38,19 @@ impl Format for MemoryRecords {
     }
 
     fn discover(&self, roots: &[Root]) -> Result<Layout, DataError> {
-        layout::discover(self.name(), roots, MEMORY_RECORD)
+        let mut layout = layout::discover(self.name(), roots, MEMORY_RECORD)?;
+        // The profiler can leave this table out of a profile that is good otherwise. Where no profile
+        // has it, the question is a mistake, and each of them says so.
+        if layout.units.iter().any(|unit| !unit.files.is_empty()) {
+            let lacks = |unit: &Unit| unit.files.is_empty() && layout::has_table(unit, OPERATOR_MEMORY);
+            let (without, units): (Vec<Unit>, Vec<Unit>) = layout.units.into_iter().partition(lacks);
+            layout.units = units;
+            layout.findings.extend(without.iter().map(|unit| {
+                let file = layout::output_directory(unit).join("memory_record.csv");
+                Finding::note(Kind::Missing, file, "file not found: this profile has no level over time")
+            }));
+        }
+        Ok(layout)
     }
 
     fn known_problems(&self, unit: &Unit, _: &[usize]) -> Vec<Finding> {

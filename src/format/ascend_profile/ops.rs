@@ -29,7 +29,8 @@ pub struct QueueSlice {
     pub end_ns: i64,
     /// Number of the thread, as in [`Op::thread`].
     pub thread: u32,
-    /// Number of the correlation id that joins an enqueue with its dequeue.
+    /// Number of the process and the correlation id that join an enqueue with its dequeue. A process
+    /// may use an id again.
     pub correlation: u32,
 }
 

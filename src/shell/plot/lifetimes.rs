@@ -43,8 +43,14 @@ pub(super) fn queries(call: &Call<'_>) -> Result<Vec<String>, String> {
             let filter = call.filter(&["size_kb > 0".to_owned(), "start_time_ns IS NOT NULL".to_owned()])?;
             let from = format!("FROM memory_events({path}{arguments}){filter}");
             vec![
+                // A block that is not released ends with its own profile, unless that is the last of the rank.
                 format!(
-                    "SELECT role, rank_id, name, call_stack, size_kb, start_time_ns, release_time_ns {from} \
+                    "SELECT role, rank_id, name, call_stack, size_kb, start_time_ns, \
+                     CASE WHEN release_time_ns IS NULL AND profile_end < rank_end THEN profile_end \
+                     ELSE release_time_ns END AS release_time_ns \
+                     FROM (SELECT *, max(greatest(start_time_ns, release_time_ns)) OVER (PARTITION BY role, rank_id, \
+                     source_path) AS profile_end, max(greatest(start_time_ns, release_time_ns)) OVER (PARTITION BY role, \
+                     rank_id) AS rank_end {from}) \
                      ORDER BY size_kb DESC, role, rank_id, start_time_ns, source_path, row_no LIMIT {blocks}"
                 ),
                 format!(
@@ -90,8 +96,8 @@ pub(super) fn drawn(call: &Call<'_>, rows: &[Rows]) -> Result<Drawn, Failure> {
     ));
     facts.push(("begins".to_owned(), moment(one("first")?)));
     let note = "Each box is a block: as wide as it lives, as high as it is large, at the lowest place that is free for all \
-                of its life. Places are not addresses. What reaches the right edge was not released inside the recording. \
-                Smaller blocks are not drawn.";
+                of its life. Places are not addresses. What reaches the right edge was not released inside the recording; \
+                what an earlier profile of the rank does not release ends with that profile. Smaller blocks are not drawn.";
     let caption = Caption {
         title: "Lifetimes of the largest blocks".into(),
         facts,

@@ -1,7 +1,7 @@
 //! The rules of matching, written down as plainly as they are said: every allocation looks at every
 //! call. Nothing here is shared with the program.
 
-use super::profile::{Allocation, Op, Profile};
+use super::profile::{Allocation, Op, Profile, Slice};
 
 /// What a row of `memory_events` should say of its match: stack, kind, and ns since the call began.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,12 +74,16 @@ fn innermost(profile: &Profile, name: &str, time: i64, which: impl Fn(&Op) -> bo
 
 /// From the slice in which the queue worked at that time to the moment when the work was put in, and to
 /// the call that contains that moment on its thread. Of several slices the one that began last counts,
-/// if it leads to a call.
+/// if it leads to a call. What was put in is what the same process put in last under that id, at the
+/// latest when the work began.
 fn through_queue(profile: &Profile, row: &Allocation, time: i64) -> Option<usize> {
     let mut working: Vec<_> = profile.dequeues.iter().filter(|s| s.start <= time && time <= s.end).collect();
     working.sort_by_key(|s| s.start);
     working.iter().rev().find_map(|slice| {
-        let put = profile.enqueues.iter().rfind(|e| e.correlation == slice.correlation)?;
-        innermost(profile, &row.name, put.start, |op| op.thread == put.thread)
+        let same = |e: &&Slice| (e.process, e.correlation) == (slice.process, slice.correlation);
+        let before = profile.enqueues.iter().filter(same).filter(|e| e.start <= slice.start);
+        // Of several equal ones max_by_key takes the last.
+        let put = before.max_by_key(|e| e.start)?;
+        innermost(profile, &row.name, put.start, |op| op.thread == put.thread && put.process == 7)
     })
 }

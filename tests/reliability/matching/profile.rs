@@ -21,6 +21,8 @@ pub(super) struct Op {
 pub(super) struct Slice {
     pub(super) start: i64,
     pub(super) end: i64,
+    /// Calls are in process 7 only; other processes use the same ids.
+    pub(super) process: u32,
     pub(super) thread: u32,
     pub(super) correlation: u32,
 }
@@ -99,17 +101,21 @@ fn profile(random: &mut Random, role: &str, rank: i64, directory: PathBuf) -> Pr
         ops.sort_by_key(|op| (op.end, -op.start));
     }
     let (mut enqueues, mut dequeues) = (Vec::new(), Vec::new());
-    for correlation in 0..random.below(8) as u32 {
+    for _ in 0..random.below(12) {
         let (put, taken) = (time(random), time(random));
+        // Few ids, so that they come again, in this process and in another one.
+        let (correlation, process) = (random.below(5) as u32, if random.once_in(5) { 8 } else { 7 });
         let end = |random: &mut Random, start: i64| start + random.below(span / 4) as i64 * grain;
         enqueues.push(Slice {
             start: put,
             end: end(random, put),
+            process,
             thread: 100 + random.below(3) as u32,
             correlation,
         });
         if !random.once_in(5) {
-            dequeues.push(Slice { start: taken, end: end(random, taken), thread: 900, correlation });
+            let process = if random.once_in(8) { 15 - process } else { process };
+            dequeues.push(Slice { start: taken, end: end(random, taken), process, thread: 900, correlation });
         }
     }
     let allocations = (0..random.below(80))
@@ -191,7 +197,8 @@ fn trace(profile: &Profile) -> String {
     ];
     let slice = |kind: &str, s: &Slice| {
         format!(
-            r#"{{"ph": "X", "name": "{kind}@x", "pid": 7, "tid": {}, "ts": "{}", "dur": {}, "cat": "{}", "args": {{"correlation_id": {}}}}}"#,
+            r#"{{"ph": "X", "name": "{kind}@x", "pid": {}, "tid": {}, "ts": "{}", "dur": {}, "cat": "{}", "args": {{"correlation_id": {}}}}}"#,
+            s.process,
             s.thread,
             us(s.start),
             us(s.end - s.start),

@@ -125,14 +125,24 @@ enum Join {
     Id(i64),
 }
 
+/// A slice whose connections are not known yet.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    side: Side,
+    /// The process, which counts its own ids.
+    process: Option<i64>,
+    id: i64,
+    /// Its `correlation` is to be set.
+    slice: QueueSlice,
+}
+
 struct Reader<'a> {
     detail: Detail,
     types: Option<ApiTypes>,
     chains: Option<Chains>,
     strings: Strings,
     log: &'a mut OpLog,
-    /// Slices whose connections are not known yet; `correlation` is to be set.
-    queue: Vec<(Side, i64, QueueSlice)>,
+    queue: Vec<Queued>,
     threads: HashMap<Option<i64>, u32>,
     budget: Budget,
 }
@@ -198,7 +208,9 @@ impl Reader<'_> {
             self.log.ops.push(Op { start_ns, end_ns, name, stack, thread });
         } else if let (Some(side), Some(id), Detail::Owners) = (side, fields.connection, self.detail) {
             let thread = self.thread(fields.thread);
-            self.queue.push((side, id, QueueSlice { start_ns, end_ns, thread, correlation: 0 }));
+            let process = fields.thread.map(|global| global >> 32);
+            let slice = QueueSlice { start_ns, end_ns, thread, correlation: 0 };
+            self.queue.push(Queued { side, process, id, slice });
         }
         self.cover(db)?;
         Ok(dangling.filter(|_| op).map_or(Ok(()), Err))
@@ -215,23 +227,23 @@ impl Reader<'_> {
             return Ok(());
         }
         let connections = self.connections(db)?;
-        let mut correlations: HashMap<Join, u32> = HashMap::new();
+        let mut correlations: HashMap<(Option<i64>, Join), u32> = HashMap::new();
         let mut polled = 0;
-        for (side, id, slice) in std::mem::take(&mut self.queue) {
+        for Queued { side, process, id, slice } in std::mem::take(&mut self.queue) {
             let alone = [Join::Id(id)];
             for join in connections.get(&id).filter(|c| !c.is_empty()).map_or(alone.as_slice(), Vec::as_slice)
             {
                 polled += 1;
                 db.poll(polled)?;
                 let next = correlations.len() as u32;
-                let correlation = *correlations.entry(*join).or_insert(next);
+                let correlation = *correlations.entry((process, *join)).or_insert(next);
                 let slices = match side {
                     Side::Enqueue => &mut self.log.enqueues,
                     Side::Dequeue => &mut self.log.dequeues,
                 };
                 slices.push(QueueSlice { correlation, ..slice });
-                self.budget
-                    .cover(self.used() + correlations.capacity() * size_of::<(Join, u32)>(), db.host)?;
+                let joins = correlations.capacity() * size_of::<((Option<i64>, Join), u32)>();
+                self.budget.cover(self.used() + joins, db.host)?;
             }
         }
         Ok(())
@@ -241,7 +253,7 @@ impl Reader<'_> {
     fn connections(&mut self, db: &Access<'_>) -> Result<HashMap<i64, Vec<Join>>, Fault> {
         const CONNECTIONS: [Column; 2] = [required("id"), required("connectionId")];
         let mut found: HashMap<i64, Vec<Join>> =
-            self.queue.iter().map(|(_, id, _)| (*id, Vec::new())).collect();
+            self.queue.iter().map(|queued| (queued.id, Vec::new())).collect();
         let mut used = found.capacity() * size_of::<(i64, Vec<Join>)>();
         if !matches!(find(db.conn, "CONNECTION_IDS")?, Found::Table(_)) {
             return Ok(found);
@@ -273,7 +285,7 @@ impl Reader<'_> {
     fn used(&self) -> usize {
         self.log.ops.capacity() * size_of::<Op>()
             + (self.log.enqueues.capacity() + self.log.dequeues.capacity()) * size_of::<QueueSlice>()
-            + self.queue.capacity() * size_of::<(Side, i64, QueueSlice)>()
+            + self.queue.capacity() * size_of::<Queued>()
             + self.threads.capacity() * size_of::<(Option<i64>, u32)>()
             + self.log.names.allocated()
     }

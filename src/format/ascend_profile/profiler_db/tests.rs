@@ -425,6 +425,10 @@ fn queue_slices_are_joined_by_their_connections() {
     let connections = "CREATE TABLE CONNECTION_IDS (id INTEGER, connectionId INTEGER);
         INSERT INTO CONNECTION_IDS VALUES (100,5),(101,5),(9,9),(100,6);";
     assert_eq!(slices(connections), [vec![(10, 11, 0), (10, 11, 1)], vec![(20, 25, 0), (30, 35, 2)]]);
+    // Another process counts for itself.
+    let other =
+        format!("{connections} UPDATE PYTORCH_API SET globalTid = {} WHERE rowid = 2;", (8i64 << 32) | 9);
+    assert_eq!(slices(&other), [vec![(10, 11, 0), (10, 11, 1)], vec![(20, 25, 2), (30, 35, 3)]]);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! What a piece of a trace holds, before it is known to be a piece of it.
 
-use std::borrow::Cow;
-
 use crate::format::ascend_profile::ops::{Detail, NO_STACK, Op, QueueSlice};
 use crate::text::json::array::{Fault, Visitor};
 use crate::text::json::escape::{Oddities, text_of};
@@ -18,7 +16,7 @@ pub(super) struct Batch {
     pub(super) ops: Vec<Op>,
     pub(super) enqueues: Vec<QueueSlice>,
     pub(super) dequeues: Vec<QueueSlice>,
-    /// The correlation ids as text.
+    /// The correlation ids as text, each behind its process: every process counts its own.
     pub(super) correlations: Vec<String>,
     /// Texts of the names, stacks and threads that this collector met first in this batch.
     pub(super) new: NewTexts,
@@ -182,7 +180,9 @@ impl Collector {
         let (start_ns, end_ns) = self.time(at, event)?;
         let thread = self.thread(event)?;
         let correlation = self.batch.correlations.len() as u32;
-        self.batch.correlations.push(Cow::into_owned(id));
+        let process = String::from_utf8_lossy(event.pid.map_or(b"", |v| v.raw));
+        // A character that no number holds keeps the pairs apart.
+        self.batch.correlations.push(format!("{process}\0{id}"));
         Some(QueueSlice { start_ns, end_ns, thread, correlation })
     }
 }

@@ -93,13 +93,15 @@ fn owners_need_all_ops_threads_and_the_queue() {
         {"cat": "enqueue", "name": "Enqueue@a", "ts": 5, "pid": 1, "tid": 2, "args": {"correlation_id": 18}},
         {"cat": "dequeue", "name": "Dequeue@a", "ts": 6, "pid": 1, "tid": 9, "args": {"correlation_id": "17"}},
         {"cat": "dequeue", "name": "Dequeue@a", "ts": 6, "pid": 1, "tid": 9, "args": {}},
+        {"cat": "dequeue", "name": "Dequeue@a", "ts": 7, "pid": 2, "tid": 9, "args": {"correlation_id": 17}},
         {"cat": "dequeue", "name": "Dequeue@a", "ts": 6, "pid": 1, "tid": 9}]"#;
     let seen = owners(text);
     assert_eq!(seen.ops.iter().map(|o| o.thread).collect::<Vec<_>>(), [0, 0, 1, 2]);
     assert_eq!(seen.ops.iter().filter(|o| o.stack.is_some()).count(), 1);
     let slice = |start_ns, end_ns, thread, correlation| QueueSlice { start_ns, end_ns, thread, correlation };
     assert_eq!(seen.enqueues, [slice(5000, 7000, 0, 0), slice(5000, 5000, 0, 1)]);
-    assert_eq!(seen.dequeues, [slice(6000, 6000, 3, 0)]);
+    // The id of another process is another one.
+    assert_eq!(seen.dequeues, [slice(6000, 6000, 3, 0), slice(7000, 7000, 4, 2)]);
     assert_eq!(seen.findings, []);
 }
 
