@@ -57,6 +57,12 @@ fn ask(session: &mut PtySession, line: &str, answer: &str) {
     }
 }
 
+/// Types a line of a statement that goes on.
+fn go_on(session: &mut PtySession, line: &str) {
+    ask(session, line, "");
+    session.exp_string("...> ").unwrap_or_else(|e| panic!("{line}: {e}"));
+}
+
 /// Types the beginning of a line and TAB twice, waits for something in the list, and drops the line.
 fn complete(session: &mut PtySession, line: &str, listed: &str) {
     session.send(&format!("{line}\t\t")).unwrap();
@@ -242,6 +248,64 @@ fn a_prompt_starts_whatever_home_is_like() {
         session.send_control('d').unwrap();
         session.exp_eof().unwrap();
     }
+}
+
+#[test]
+fn a_statement_goes_on_until_its_semicolon_and_commands_work_in_between() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    let mut session = prompt(home.path(), &["--no-init"]);
+    session.exp_string(BEGIN).unwrap();
+    go_on(&mut session, "SELECT 40");
+    ask(&mut session, "", "(the statement ends with ; - Ctrl-C drops it)");
+    ask(&mut session, ".help .once", "send the next result to a file");
+    ask(&mut session, "  + 2 AS answer;", "42");
+    // In quotes the same line is text.
+    go_on(&mut session, "SELECT '");
+    go_on(&mut session, "\\?");
+    ask(&mut session, "' AS sign;", "| \\?");
+    go_on(&mut session, "SELECT 1");
+    ask(&mut session, "SELECT 2;", "hint: a semicolon is missing before it");
+    go_on(&mut session, "SELECT 3");
+    session.send_control('c').unwrap();
+    session.exp_string(BEGIN).unwrap();
+    ask(&mut session, "SELECT 5 AS five;", "five");
+    // Functions are completed with what the lines before say.
+    go_on(&mut session, "SELECT rank_id FROM");
+    complete(&mut session, "memory_peaks('x') WHERE vs_m", "vs_median");
+    go_on(&mut session, "SELECT");
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn hints_at_the_prompt_name_its_commands_and_break_at_words() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    let mut session = prompt_in(40, home.path(), &[], &["--no-init", "--max-rows", "2"]);
+    session.exp_string(BEGIN).unwrap();
+    ask(&mut session, "VALUES (1), (2), (3);", "(3 rows, 2 shown; .maxrows 0 shows all)");
+    ask(
+        &mut session,
+        "SELECT * FROM memory;",
+        "hint: memory is a view over what is\r\n  open: open a path first",
+    );
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn diagnostics_are_lines_on_a_narrow_screen_and_words_when_there_are_none() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    big_run(&home.path().join("run_dir"), "");
+    let mut session = prompt_in(80, home.path(), &[], &["--no-init", "-q", "run_dir/compute_ref"]);
+    session.exp_string(BEGIN).unwrap();
+    // Rank 5 and 77 of it lack a file; on a narrow screen that is said line by line.
+    ask(&mut session, ".diagnostics", "entry = problem");
+    ask(&mut session, ".diagnostics run_dir/rollout_generate", "no problems, no notes");
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
 }
 
 #[test]

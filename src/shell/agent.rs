@@ -29,6 +29,8 @@ struct Last {
     bytes: usize,
     truncated: bool,
     results: usize,
+    /// Whether there was no statement and no command.
+    idle: bool,
 }
 
 impl Answer {
@@ -49,7 +51,7 @@ impl Answer {
         Collector { answer: self.clone(), rows }
     }
 
-    /// Prints the object.
+    /// Prints the object; `idle` when nothing was to be run.
     ///
     /// # Errors
     /// When stdout cannot be written to.
@@ -57,6 +59,7 @@ impl Answer {
         &self,
         voice: &Voice,
         partial: bool,
+        idle: bool,
         failure: Option<&Failure>,
     ) -> Result<(), Failure> {
         let mut diagnostics = voice.take();
@@ -68,6 +71,7 @@ impl Answer {
             // Rows of a result that broke off, or of a statement before the one that failed.
             last = Last { results: last.results, ..Last::default() };
         }
+        last.idle = idle;
         if last.results > 1 {
             diagnostics.push(format!("{} statements had a result; this is the last one", last.results));
         }
@@ -83,6 +87,25 @@ impl Answer {
         object(failure, partial, last, diagnostics)
     }
 }
+
+/// Prints the object for `--help` and `--version`: what to do, and the whole page.
+pub(crate) fn print_help(page: &str) -> Result<(), Failure> {
+    let message = "rl-insight-sql --agent PATH -c SQL answers with one JSON object like this one";
+    write(json!({
+        "status": "ok",
+        "code": 0,
+        "message": message,
+        "suggestion": FIRST_CALLS,
+        "columns": [],
+        "rows": [],
+        "truncated": false,
+        "diagnostics": [page.trim_end()],
+    }))
+}
+
+/// What a program that knows nothing yet asks first.
+const FIRST_CALLS: &str = "ask first: -c 'SHOW TABLES' (views of PATH), -c 'SHOW FUNCTIONS' (questions and what they \
+    are for), -c 'DESCRIBE memory' (columns of a view or function)";
 
 /// Prints the object for a command line that is wrong.
 pub(crate) fn print_failure(failure: &Failure) {
@@ -103,7 +126,12 @@ fn object(
         None if partial => "partial",
         None => "ok",
     };
-    let object = json!({
+    // Nothing was asked: say what can be.
+    let suggestion = match failure {
+        None if last.idle => Some(format!("no SQL was given; {FIRST_CALLS}")),
+        _ => suggestion,
+    };
+    write(json!({
         "status": status,
         "code": failure.map_or(0, Failure::code),
         "message": if failure.is_some() { Value::from(message) } else { Value::Null },
@@ -112,7 +140,10 @@ fn object(
         "rows": last.rows,
         "truncated": last.truncated,
         "diagnostics": diagnostics,
-    });
+    }))
+}
+
+fn write(object: Value) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{object}").and_then(|()| stdout.flush()).map_err(|e| Failure::writing(&e))
 }

@@ -4,10 +4,11 @@ use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
 use rl_insight_sql::session;
-use rl_insight_sql::table::all_table_functions;
+use rl_insight_sql::table::{TableFunction, all_table_functions};
 use strsim::jaro_winkler;
 
 use super::failure::Failure;
+use super::habits;
 use super::listing;
 
 /// How much of a long line is shown around the place.
@@ -17,11 +18,14 @@ const SHOWN: usize = 100;
 const LISTED: usize = 40;
 
 /// The failure with the line it is in, a caret below the place, and a suggestion.
+///
+/// `paths` are those that are open: a view that is missing is explained by what they do not hold.
 pub(crate) fn explained(
     error: DataFusionError,
     text: &str,
     first_line: u64,
     context: &SessionContext,
+    paths: &[String],
 ) -> Failure {
     let field = missing_field(&error);
     let spanned = error.diagnostic().and_then(|d| d.span).map(|s| (s.start.line, s.start.column));
@@ -33,10 +37,21 @@ pub(crate) fn explained(
         .or_else(|| written_place(&shown))
         .or_else(|| name.as_deref().and_then(|name| find(text, first_line, name)));
     let suggestion = match &field {
-        Some((name, columns)) => Some(column_hint(name, columns)),
-        None => {
-            name.as_deref().and_then(|name| name_hint(&shown, name, context)).or_else(|| format_hint(&shown))
+        Some((name, columns)) => {
+            Some(habits::text_without_quotes(text, place, name).unwrap_or_else(|| column_hint(name, columns)))
         }
+        None => match name.as_deref() {
+            Some(name) => habits::not_a_table(text, name).or_else(|| name_hint(&shown, name, context, paths)),
+            None => habits::hint(text, &shown).or_else(|| format_hint(&shown)),
+        },
+    };
+    let failure = match name
+        .as_deref()
+        .and_then(view_named)
+        .filter(|_| field.is_none() && !paths.is_empty() && shown.contains("table '"))
+    {
+        Some(view) => Failure::Data(no_view(view, paths)),
+        None => failure,
     };
     let failure = failure.map(|text| match &field {
         Some((name, _)) => {
@@ -96,6 +111,24 @@ fn format_hint(message: &str) -> Option<String> {
     })
 }
 
+/// The table function whose view has this name.
+fn view_named(name: &str) -> Option<&'static TableFunction> {
+    all_table_functions().iter().find(|function| function.view == Some(name))
+}
+
+/// Why there is no view of a kind of data.
+fn no_view(function: &TableFunction, paths: &[String]) -> String {
+    let view = function.view.unwrap_or_default();
+    let looked_for = match view {
+        "memory" => "operator_memory.csv",
+        "memory_record" => "memory_record.csv",
+        "trend" => "dump.json of msProbe",
+        "memscope" => "memscope_dump_*.csv",
+        _ => "data for it",
+    };
+    format!("no {looked_for} was found under {}, so there is no view {view}", paths.join(", "))
+}
+
 fn column_hint(name: &str, columns: &[String]) -> String {
     let meant = closest(name, columns.iter().map(String::as_str));
     let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
@@ -109,12 +142,22 @@ fn column_hint(name: &str, columns: &[String]) -> String {
     format!("{meant}the columns are {}", listed.join(", "))
 }
 
-fn name_hint(message: &str, name: &str, context: &SessionContext) -> Option<String> {
+fn name_hint(message: &str, name: &str, context: &SessionContext, paths: &[String]) -> Option<String> {
     if message.contains("Invalid function") {
         let lines = listing::functions(context).unwrap_or_default();
         let meant = closest(name, lines.iter().map(|line| line.name.as_str()));
         let meant = meant.map(|meant| format!("did you mean {meant}? ")).unwrap_or_default();
         return Some(format!("{meant}SHOW FUNCTIONS lists what there is"));
+    }
+    if let Some(function) = view_named(name) {
+        let called = function.name;
+        return Some(if paths.is_empty() {
+            format!(
+                "{name} is a view over what is open: open a path first (.open PATH), or call {called}('path')"
+            )
+        } else {
+            "SHOW TABLES lists the views that there are; .open PATH looks elsewhere".to_owned()
+        });
     }
     let functions = session::table_function_names(context).unwrap_or_default();
     if functions.iter().any(|f| f == name) {

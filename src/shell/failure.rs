@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use rl_insight_sql::source::DataError;
 
 use super::language::Language;
+use super::screen;
 
 /// Why the program, or one statement of it, ended early.
 #[derive(Debug)]
@@ -132,11 +133,14 @@ impl Failure {
     /// What is to be said about it, if anything, in a language and with or without colour.
     pub(crate) fn said(&self, language: Language, colour: bool) -> Option<String> {
         let text = language.say(self.text()?).into_owned();
+        if self.is_interrupt() {
+            return Some(text);
+        }
         let (error, gap) = language.error();
-        Some(match (self.is_interrupt(), colour) {
-            (true, _) => text,
-            (false, true) => format!("\u{1b}[1;31m{error}\u{1b}[0m{gap}{text}"),
-            (false, false) => format!("{error}{gap}{text}"),
+        let text = screen::wrapped_for_stderr(&format!("{error}{gap}{text}"));
+        Some(match text.strip_prefix(error).filter(|_| colour) {
+            Some(rest) => format!("\u{1b}[1;31m{error}\u{1b}[0m{rest}"),
+            None => text,
         })
     }
 
@@ -201,10 +205,12 @@ pub(super) fn clear_text(error: &(dyn Error + 'static)) -> String {
     } else {
         error.to_string()
     };
-    match text.split_once(DataFusionError::BACK_TRACE_SEP) {
+    let text = match text.split_once(DataFusionError::BACK_TRACE_SEP) {
         Some((message, _)) => message.to_owned(),
         None => text,
-    }
+    };
+    // Where a table is when nothing else is said.
+    text.replace("datafusion.public.", "")
 }
 
 fn datafusion_text(error: &DataFusionError) -> String {

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::ArgMatches;
+use clap::{ArgMatches, CommandFactory};
 
 use super::confine::Root;
 use super::failure::Failure;
@@ -151,6 +151,13 @@ impl Invocation {
         if flags.allow_write && !flags.agent {
             return Err(Failure::Usage("--allow-write is only for --agent".into()));
         }
+        if let Some(name) = flags.paths.first().filter(|path| is_subcommand(path)) {
+            return Err(Failure::Usage(format!(
+                "{name} is a subcommand, and comes before all flags\n\
+                 hint: rl-insight-sql {name} --help; its report is no JSON object, so --agent does not go with it \
+                 (check --format junit is for programs)"
+            )));
+        }
         let sources = in_order(flags.commands, flags.files, matches);
         let scripts = match (sources.is_empty(), around.stdin_is_terminal) {
             (true, true) if flags.agent => {
@@ -190,6 +197,7 @@ impl Invocation {
             group_digits: flags.group_digits,
             json: JsonStyle { nonfinite: flags.json_nonfinite, integers: flags.json_big_integers },
             pager: scripts.is_none() && to_terminal && !flags.no_pager,
+            at_prompt: scripts.is_none(),
         };
         let init = match (flags.no_init, flags.init) {
             (true, _) => Init::None,
@@ -213,6 +221,11 @@ impl Invocation {
             init,
         })
     }
+}
+
+/// Whether a path is the name of a subcommand, and not of a file.
+fn is_subcommand(path: &str) -> bool {
+    Flags::command().get_subcommands().any(|sub| sub.get_name() == path) && !Path::new(path).exists()
 }
 
 /// One `-c` or `-f`.
@@ -286,7 +299,7 @@ fn text(name: &str, bytes: io::Result<Vec<u8>>) -> Result<String, Failure> {
 mod tests {
     use std::ffi::OsString;
 
-    use clap::{CommandFactory, FromArgMatches};
+    use clap::FromArgMatches;
 
     use super::*;
 

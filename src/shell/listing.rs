@@ -81,14 +81,14 @@ fn documented(name: &str, kind: &'static str, documentation: Option<&Documentati
     }
 }
 
-/// The functions as rows; with a pattern (`%` and `_`, or `*` and `?`) those whose name matches.
+/// The functions as rows, those whose name is wanted.
 ///
 /// # Errors
 /// As [`functions`].
-pub(crate) fn function_rows(context: &SessionContext, pattern: Option<&str>) -> Result<RecordBatch> {
+pub(crate) fn function_rows(context: &SessionContext, wanted: impl Fn(&str) -> bool) -> Result<RecordBatch> {
     let lines = functions(context)?.into_iter();
     let rows = lines
-        .filter(|line| pattern.is_none_or(|p| matches(p, &line.name)))
+        .filter(|line| wanted(&line.name))
         .map(|line| [line.name, line.kind.to_owned(), line.signature, line.purpose]);
     Ok(texts(["function_name", "kind", "signature", "purpose"], rows)?)
 }
@@ -154,6 +154,25 @@ pub(crate) fn table_names(context: &SessionContext) -> Vec<String> {
     }
     names.sort();
     names
+}
+
+/// Whether a name fits what somebody typed behind a command: a plain word may stand anywhere in the name, a
+/// pattern (`*`, `?` or `%`) is for all of it.
+pub(crate) fn named(typed: &str, name: &str) -> bool {
+    if typed.contains(['*', '?', '%']) {
+        return matches(typed, name);
+    }
+    name.to_lowercase().contains(&typed.to_lowercase())
+}
+
+/// What is said when no name fits.
+pub(crate) fn no_name(typed: &str) -> String {
+    let word = typed.trim_matches(['*', '?', '%']);
+    let anywhere = format!("*{word}*");
+    if word == typed || word.is_empty() || anywhere == typed {
+        return format!("no name matches {typed}");
+    }
+    format!("no name matches {typed}; try {anywhere}")
 }
 
 /// Whether a name fits a pattern of `LIKE` or of a file name.

@@ -14,7 +14,7 @@
 //! | [`agent`] | the one JSON object for programs |
 //! | [`check`] | assertions about data |
 //! | [`plot`] | pictures: from a command to queries, from their rows to a file |
-//! | [`failure`], [`explain`] | errors to texts and exit codes |
+//! | [`failure`], [`explain`], [`habits`] | errors to texts and exit codes |
 
 mod agent;
 mod amount;
@@ -33,6 +33,7 @@ mod footer;
 #[cfg(test)]
 mod fuzz;
 mod guard;
+mod habits;
 mod inputs;
 mod invocation;
 mod language;
@@ -109,7 +110,13 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let agent = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--agent");
     let given = match parse(&args) {
         Ok(given) => given,
-        Err(Wrong::Usage(e)) if !agent || !e.use_stderr() => {
+        Err(Wrong::Usage(e)) if agent && !e.use_stderr() => {
+            return match agent::print_help(&e.to_string()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.exit_code(),
+            };
+        }
+        Err(Wrong::Usage(e)) if !agent => {
             // Fails when the reader is gone, and then there is nobody to tell.
             let _ = e.print();
             return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
@@ -253,10 +260,11 @@ async fn work(mut invocation: Invocation, settings: Settings) -> Result<u8, Fail
         prompt::run(runner, &invocation.init).await?;
         return Ok(0);
     };
+    let idle = scripts.iter().all(|script| script.text().trim().is_empty());
     let done = scripted(&mut runner, &invocation, scripts).await;
     if let Some(answer) = runner.answer() {
         let partial = runner.left_out() > 0;
-        answer.print(runner.voice(), partial, done.as_ref().err())?;
+        answer.print(runner.voice(), partial, idle, done.as_ref().err())?;
     }
     done
 }

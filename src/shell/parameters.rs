@@ -7,7 +7,11 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 /// Names and values. A parameter stands for one literal wherever SQL allows one, and for the target of a
 /// COPY; it can never become an identifier or more than one token.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Parameters(Vec<(String, String)>);
+pub(crate) struct Parameters {
+    values: Vec<(String, String)>,
+    /// How many paths are open: `$run` is the one.
+    paths: usize,
+}
 
 impl Parameters {
     /// Reads `name=value` pairs.
@@ -32,16 +36,24 @@ impl Parameters {
                 _ => return Err(format!("--param {pair}: expected name=value")),
             }
         }
-        Ok(Self(read))
+        Ok(Self { values: read, paths: 0 })
+    }
+
+    /// Paths were opened: one of them is `$run`, unless that was given on the command line.
+    pub(crate) fn open(&mut self, paths: &[String], replace: bool) {
+        self.paths = paths.len();
+        if let [path] = paths {
+            self.set("run", path, replace);
+        }
     }
 
     /// Gives a text to a name. One that has a value keeps it, unless that is to be replaced.
-    pub(crate) fn set(&mut self, name: &str, text: &str, replace: bool) {
+    fn set(&mut self, name: &str, text: &str, replace: bool) {
         let value = format!("'{}'", text.replace('\'', "''"));
-        match self.0.iter_mut().find(|(known, _)| known == name) {
+        match self.values.iter_mut().find(|(known, _)| known == name) {
             Some(there) if replace => there.1 = value,
             Some(_) => {}
-            None => self.0.push((name.to_owned(), value)),
+            None => self.values.push((name.to_owned(), value)),
         }
     }
 
@@ -54,12 +66,21 @@ impl Parameters {
         for token in tokens {
             let Token::Placeholder(placeholder) = &token.token else { continue };
             let name = placeholder.trim_start_matches('$');
-            let Some((_, value)) = self.0.iter().find(|(known, _)| known == name) else {
+            let Some((_, value)) = self.values.iter().find(|(known, _)| known == name) else {
                 // Numbered ones are those of a PREPARE or a CREATE FUNCTION, and the engine says if not.
                 if prepares || name.bytes().all(|b| b.is_ascii_digit()) {
                     continue;
                 }
-                let message = format!("{placeholder} has no value; give it with --param {name}=VALUE");
+                let message = match (name, self.paths) {
+                    ("run", 0) => "$run exists only with exactly one PATH, and none is open\n\
+                        hint: give PATH on the command line, or .open PATH first"
+                        .to_owned(),
+                    ("run", paths) => format!(
+                        "$run exists only with exactly one PATH; you gave {paths}\n\
+                         hint: name the path: 'PATH' in the place of $run, or ['PATH', 'PATH'] for several"
+                    ),
+                    _ => format!("{placeholder} has no value; give it with --param {name}=VALUE"),
+                };
                 return Err(DataFusionError::Plan(message));
             };
             token.token = literal(value);

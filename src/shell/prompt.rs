@@ -7,15 +7,18 @@ use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{Behavior, CompletionType, Config, Editor};
 
-use super::commands::{self, Step, is_command};
+use super::commands::{self, Step, is_command, is_known_command};
 use super::complete::Assistant;
 use super::failure::Failure;
 use super::invocation::{Init, read_file};
 use super::places;
 use super::run::Runner;
-use super::script::Script;
+use super::script::{Script, is_complete, is_open};
 
 const PROMPT: &str = "rl-insight-sql> ";
+
+/// In front of the further lines of a statement, as wide as [`PROMPT`].
+const CONTINUED: &str = "           ...> ";
 
 /// So many statements are remembered.
 const HISTORY_ENTRIES: usize = 10_000;
@@ -35,16 +38,28 @@ pub(crate) async fn run(mut runner: Runner, init: &Init) -> Result<(), Failure> 
     let version = env!("CARGO_PKG_VERSION");
     let banner = format!("rl-insight-sql {version}; \\? lists the commands, TAB completes, \\q leaves");
     runner.voice().remark(banner);
+    // The lines of a statement that is not complete yet.
+    let mut typed = String::new();
     loop {
         // The query, if there was one, is over: that this blocks the thread stops nothing.
-        let input = match editor.readline(PROMPT) {
+        let input = match editor.readline(if typed.is_empty() { PROMPT } else { CONTINUED }) {
             Ok(input) => input,
-            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Interrupted) => {
+                begin(&mut editor, &mut typed);
+                continue;
+            }
             Err(ReadlineError::Eof) => return runner.publish(),
             Err(e) => return Err(terminal_failure(&e)),
         };
-        if input.trim().is_empty() {
+        let Some(input) = taken(&runner, &mut typed, input) else {
+            if let Some(assistant) = editor.helper_mut() {
+                assistant.typed.clone_from(&typed);
+            }
             continue;
+        };
+        // A command in the middle of a statement leaves it as it was.
+        if !is_command(&input) {
+            begin(&mut editor, &mut typed);
         }
         remember(&mut editor, &input, history.as_deref());
         match step(&mut runner, input).await {
@@ -64,13 +79,54 @@ pub(crate) async fn run(mut runner: Runner, init: &Init) -> Result<(), Failure> 
     }
 }
 
+/// A new statement begins.
+fn begin(editor: &mut Line, typed: &mut String) {
+    typed.clear();
+    if let Some(assistant) = editor.helper_mut() {
+        assistant.typed.clear();
+    }
+}
+
+/// What is to be run now that a line was typed; `None` when it is a line of a statement that goes on, which
+/// is added to those before it.
+fn taken(runner: &Runner, typed: &mut String, line: String) -> Option<String> {
+    let options = runner.context().copied_config().options().sql_parser.clone();
+    if typed.is_empty() {
+        if line.trim().is_empty() {
+            return None;
+        }
+        if is_command(&line) || is_complete(&line, &options) {
+            return Some(line);
+        }
+        *typed = line;
+        return None;
+    }
+    let open = is_open(typed, &options);
+    if !open && is_known_command(&line) {
+        return Some(line);
+    }
+    typed.push('\n');
+    typed.push_str(&line);
+    if is_complete(typed, &options) {
+        return Some(typed.clone());
+    }
+    let bare = matches!(line.trim(), "quit" | "exit" | "help");
+    if line.trim().is_empty() || bare {
+        let text = if open {
+            "(a quotation or comment is still open - Ctrl-C drops it)"
+        } else {
+            "(the statement ends with ; - Ctrl-C drops it)"
+        };
+        runner.voice().tell(text);
+    }
+    None
+}
+
 async fn step(runner: &mut Runner, input: String) -> Result<Step, Failure> {
     if is_command(&input) {
         return commands::run(runner, &input).await;
     }
-    let script = Script::new(None, input);
-    runner.last = Some(script.clone());
-    runner.run(script).await
+    runner.run(Script::new(None, input)).await
 }
 
 /// Runs the start file. That there is none is only an error when it was named.
@@ -113,7 +169,9 @@ fn terminal_failure(error: &ReadlineError) -> Failure {
 
 /// Whether there is a history file now. Without one everything works, nothing is remembered.
 fn load_history(editor: &mut Line, path: &Path) -> bool {
-    create_private(path).is_ok() && editor.load_history(path).is_ok()
+    // A device has no end, and nothing that was ever typed.
+    let is_file = || std::fs::metadata(path).is_ok_and(|there| there.is_file());
+    create_private(path).is_ok() && is_file() && editor.load_history(path).is_ok()
 }
 
 /// Creates the file that only its owner can read: statements may hold names that are nobody's business.

@@ -23,7 +23,7 @@ use super::failure::{Failure, join_text};
 use super::guard::Guard;
 use super::inputs::Inputs;
 use super::invocation::Invocation;
-use super::output::{Destination, Look, StagedResults};
+use super::output::{Destination, Format, Look, StagedResults};
 use super::parameters::Parameters;
 use super::run_dir;
 use super::screen;
@@ -51,7 +51,7 @@ pub(crate) struct Runner {
     pub(crate) paths: Vec<String>,
     /// What was found there.
     pub(crate) opened: Overview,
-    /// The last script that was SQL.
+    /// The last statement that was asked for.
     pub(crate) last: Option<Script>,
     first_failure: Option<u8>,
     settings: Settings,
@@ -91,6 +91,7 @@ impl Runner {
             kept: None,
             watch: Watch::new(invocation.progress),
             parameters: Arc::new(engine.parameters.clone()),
+            paths: Arc::default(),
             left_out: Arc::default(),
             stopped: Arc::default(),
         };
@@ -151,11 +152,10 @@ impl Runner {
         paths.iter().try_for_each(|path| self.session.guard.inside(path))?;
         let overview = run_dir::checked(run_dir::survey(paths).await?, paths)?;
         overview.register(&self.session.context, self.on_error).await?;
-        if let [path] = paths {
-            let mut parameters = Parameters::clone(&self.session.parameters);
-            parameters.set("run", path, !self.paths.is_empty());
-            self.session.parameters = Arc::new(parameters);
-        }
+        let mut parameters = Parameters::clone(&self.session.parameters);
+        parameters.open(paths, !self.paths.is_empty());
+        self.session.parameters = Arc::new(parameters);
+        self.session.paths = paths.into();
         let files = overview.found.iter().flat_map(|f| f.files.iter().cloned());
         self.session.guard.inputs.add_files(files);
         self.paths = paths.to_vec();
@@ -297,6 +297,18 @@ impl Runner {
     /// # Errors
     /// What made a statement fail, naming the statement; or Ctrl-C.
     pub(crate) async fn run(&mut self, script: Script) -> Result<Step, Failure> {
+        self.each(script, true).await
+    }
+
+    /// Runs a script that a command stands for: the last statement is still the one before.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) async fn run_for_command(&mut self, script: Script) -> Result<Step, Failure> {
+        self.each(script, false).await
+    }
+
+    async fn each(&mut self, script: Script, asked: bool) -> Result<Step, Failure> {
         let options = self.session.context.copied_config().options().sql_parser.clone();
         let pieces = script.pieces(&options)?;
         let count = pieces.len();
@@ -305,7 +317,12 @@ impl Runner {
             let line = piece.line;
             let done = match piece.command().map(str::to_owned) {
                 Some(command) => Box::pin(commands::run(self, &command)).await,
-                None => self.piece(piece, Arc::clone(&text)).await.map(|()| Step::Stay),
+                None => {
+                    if asked {
+                        self.last = Some(Script::new(None, piece.cut(&text)));
+                    }
+                    self.piece(piece, Arc::clone(&text)).await.map(|()| Step::Stay)
+                }
             };
             match done {
                 Ok(Step::Stay) => {}
@@ -343,6 +360,18 @@ impl Runner {
             None => self.session.destination.write(text.as_bytes())?,
         }
         Ok(())
+    }
+
+    /// Whether the next result is for people: a table, or lines, on stdout.
+    pub(crate) fn is_for_people(&self) -> bool {
+        let on_stdout = self.once.is_none() && matches!(self.session.destination, Destination::Stdout);
+        let format = self.session.look.format;
+        on_stdout && self.session.answer.is_none() && matches!(format, Format::Table | Format::Line)
+    }
+
+    /// Whether the next result is a table on stdout.
+    pub(crate) fn shows_tables(&self) -> bool {
+        self.is_for_people() && self.session.look.format == Format::Table
     }
 
     /// The session for one statement.

@@ -102,6 +102,28 @@ impl Piece {
         Piece { line: 0, tokens: Vec::new(), broken: None, command: None }
     }
 
+    /// Its part of the text of its script.
+    pub(crate) fn cut(&self, text: &str) -> String {
+        let (Some(first), Some(last)) = (self.tokens.first(), self.tokens.last()) else {
+            return String::new();
+        };
+        let (begin, end) = (first.span.start, last.span.end);
+        let mut part = String::new();
+        for (number, line) in (1..).zip(text.split('\n')) {
+            if number < begin.line || number > end.line {
+                continue;
+            }
+            let skip = if number == begin.line { begin.column.saturating_sub(1) } else { 0 };
+            let stop = if number == end.line { end.column.saturating_sub(1) } else { u64::MAX };
+            let chars = (0..).zip(line.chars()).filter(|(at, _)| (skip..stop).contains(at));
+            part.extend(chars.map(|(_, c)| c));
+            if number < end.line {
+                part.push('\n');
+            }
+        }
+        part
+    }
+
     /// The command of the prompt that stands in the place of a statement.
     pub(crate) fn command(&self) -> Option<&str> {
         self.command.as_deref()
@@ -143,6 +165,16 @@ impl Piece {
     }
 }
 
+/// Whether text ends inside a quotation or a comment.
+pub(crate) fn is_open(text: &str, options: &SqlParserOptions) -> bool {
+    let Ok(dialect) = dialect(options.dialect) else { return false };
+    tokens(text, dialect.as_ref()).1.is_some_and(|e| is_unfinished(&e))
+}
+
+fn is_unfinished(error: &TokenizerError) -> bool {
+    error.message.starts_with("Unterminated") || error.message.contains("EOF")
+}
+
 /// Whether text that is being typed can be run: its last word is a semicolon, or there is no word.
 ///
 /// Text that ends inside a quote or a comment is not complete. Text that is wrong in another way is:
@@ -151,7 +183,7 @@ pub(crate) fn is_complete(text: &str, options: &SqlParserOptions) -> bool {
     let Ok(dialect) = dialect(options.dialect) else { return true };
     let (tokens, broken) = tokens(text, dialect.as_ref());
     if let Some(e) = broken {
-        return !(e.message.starts_with("Unterminated") || e.message.contains("EOF"));
+        return !is_unfinished(&e);
     }
     let last = tokens.iter().rev().find(|t| !matches!(t.token, Token::Whitespace(_)));
     last.is_none_or(|t| t.token == Token::SemiColon)
@@ -196,6 +228,13 @@ mod tests {
         assert_eq!(last.line, 3);
         let error = last.parse(&SqlParserOptions::default(), &Parameters::default()).unwrap_err().to_string();
         assert!(error.contains("Unterminated string literal at Line: 3, Column: 8"), "{error}");
+    }
+
+    #[test]
+    fn a_statement_knows_its_part_of_the_text() {
+        let text = "select 'a;' -- x\n; select\n 'é', \"b\"\n from t;\n.mode csv\nselect $$;$$";
+        let parts: Vec<String> = pieces(text).iter().map(|piece| piece.cut(text).trim().to_owned()).collect();
+        assert_eq!(parts, ["select 'a;' -- x", "select\n 'é', \"b\"\n from t", "", "select $$;$$"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::prelude::SessionContext;
 
 use super::config::{Config, setting_name};
-use super::listing::{matches as fits, texts};
+use super::listing::{named, texts};
 
 /// Flags that say what is to be done once, and are no settings.
 const ERRANDS: [&str; 6] = ["command", "file", "output", "param", "help", "version"];
@@ -110,7 +110,7 @@ impl Settings {
         });
         let shown = |row: &[String; 4]| {
             let [name, ..] = row;
-            pattern.is_empty() || fits(pattern, name)
+            named(pattern, name)
         };
         texts(["name", "value", "origin", "description"], own.chain(engine).filter(shown))
     }

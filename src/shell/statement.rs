@@ -16,7 +16,9 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ShowStatementFilter, Statement as SqlStatement};
 use futures::StreamExt;
 use rl_insight_sql::scan::PROBLEMS_LEFT_OUT;
+use rl_insight_sql::session;
 use rl_insight_sql::sink::REMARKS;
+use rl_insight_sql::table::all_table_functions;
 
 use super::agent::Answer;
 use super::amount::counted;
@@ -24,6 +26,7 @@ use super::explain::explained;
 use super::failure::Failure;
 use super::footer;
 use super::guard::Guard;
+use super::habits;
 use super::listing;
 use super::output::{Destination, Look, Output};
 use super::parameters::Parameters;
@@ -49,6 +52,8 @@ pub(super) struct Session {
     pub(super) kept: Option<Kept>,
     pub(super) watch: Watch,
     pub(super) parameters: Arc<Parameters>,
+    /// The paths that are open.
+    pub(super) paths: Arc<[String]>,
     /// Problems that results leave out, so far.
     pub(super) left_out: Arc<AtomicU64>,
     /// Set when nobody waits for the statement that is running any more.
@@ -65,8 +70,26 @@ impl Session {
     /// # Errors
     /// Whatever is wrong with it, its data or its result.
     pub(super) async fn piece(&self, piece: Piece, text: &str) -> Result<Option<Vec<u8>>, Failure> {
+        let own = piece.cut(text);
+        self.answer_to(piece, text).await.map_err(|failure| match failure {
+            Failure::Data(message) => Failure::Data(self.about_calls(message, &own)),
+            other => other,
+        })
+    }
+
+    /// The message about broken data, naming the function that the statement calls.
+    fn about_calls(&self, message: String, text: &str) -> String {
+        let library = session::library(&self.context).unwrap_or_default();
+        let all = library.functions();
+        let functions: Vec<&str> =
+            all.iter().filter(|f| f.signature().contains("on_error")).map(|f| f.name()).collect();
+        let views: Vec<&str> = all_table_functions().iter().filter_map(|f| f.view).collect();
+        habits::called(message, text, &functions, &views)
+    }
+
+    async fn answer_to(&self, piece: Piece, text: &str) -> Result<Option<Vec<u8>>, Failure> {
         let line = piece.line;
-        let explained = |e| explained(e, text, line, &self.context);
+        let explained = |e| explained(e, text, line, &self.context, &self.paths);
         // Not earlier: a statement before it may have changed the options.
         let statement = piece.parse(&self.parser_options(), &self.parameters).map_err(explained)?;
         if let Some(batch) = self.listed(&statement).await.map_err(explained)? {
@@ -102,7 +125,10 @@ impl Session {
                     Some(ShowStatementFilter::Like(p) | ShowStatementFilter::ILike(p)) => Some(p.as_str()),
                     Some(_) => return Ok(None),
                 };
-                listing::function_rows(&self.context, pattern).map(Some)
+                listing::function_rows(&self.context, |name| {
+                    pattern.is_none_or(|p| listing::matches(p, name))
+                })
+                .map(Some)
             }
             SqlStatement::ExplainTable { table_name, .. } => {
                 listing::columns(&self.context, table_name.to_string().as_str()).await
@@ -122,7 +148,7 @@ impl Session {
         }
         let mut output = self.output(&batch.schema())?;
         output.batch(batch)?;
-        Ok(footer::tell(&self.voice, self.look.format, output.finish()?))
+        Ok(footer::tell(&self.voice, &self.look, output.finish()?))
     }
 
     fn output(&self, schema: &SchemaRef) -> Result<Output, Failure> {
@@ -166,7 +192,7 @@ impl Session {
                 return Err(failure);
             }
         }
-        Ok(footer::tell(&self.voice, self.look.format, output.finish()?))
+        Ok(footer::tell(&self.voice, &self.look, output.finish()?))
     }
 
     /// COPY and INSERT: how many rows they wrote is a remark, not a result.
@@ -179,7 +205,7 @@ impl Session {
         // That values were changed is said even when remarks are not wanted.
         for (metric, text) in REMARKS {
             if let Some(count) = NonZeroU64::new(summed(plan, metric)) {
-                self.voice.tell(format_args!("note: {count} {text}"));
+                self.voice.tell(format_args!("note: {count} {}", of_count(count.get(), text)));
             }
         }
         Ok(())
@@ -194,6 +220,15 @@ impl Session {
             "note: {problems} {noun} {verb} left out; SELECT * FROM diagnostics(path) lists them"
         ));
     }
+}
+
+/// A text about several things, for so many of them.
+fn of_count(count: u64, text: &str) -> String {
+    if count != 1 {
+        return text.to_owned();
+    }
+    let one = text.replacen("s were ", " was ", 1).replacen(" were ", " was ", 1);
+    one.replacen("they have ", "it has ", 1).replacen("their ", "its ", 1)
 }
 
 fn written_rows(batch: &RecordBatch) -> u64 {

@@ -10,6 +10,7 @@ use clap::ValueEnum;
 
 use super::failure::{Failure, tell};
 use super::language::Language;
+use super::screen;
 
 /// When colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -77,7 +78,7 @@ impl Voice {
                     kept.push(line.to_string());
                 }
             }
-            None => tell(self.language.say(&line.to_string())),
+            None => tell(screen::wrapped_for_stderr(&self.language.say(&line.to_string()))),
         }
     }
 

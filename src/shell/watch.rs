@@ -237,7 +237,11 @@ impl Scans {
             line.push_str(&format!(" ({current})"));
         }
         let (read, all) = (size(usage.bytes), size(self.bytes));
-        line.push_str(&format!(", {} of {} files, {read} of {all}", usage.files, self.files));
+        line.push_str(&format!(
+            ", {} of {}, {read} of {all}",
+            usage.files,
+            counted(self.files as u64, "file")
+        ));
         line.push_str(&format!(", {}", counted(usage.rows, "row")));
         if let Some(peak) = usage.peak {
             line.push_str(&format!(", peak memory {}", size(peak)));

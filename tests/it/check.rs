@@ -32,7 +32,7 @@ fn assertions_that_hold_are_exit_code_0() {
 fn an_assertion_that_fails_is_exit_code_6() {
     let done = check(&format!("{GOOD}{BAD}{WRONG}"), &[]);
     assert_eq!(done.code, Some(6), "{done:?}");
-    assert_eq!(done.stderr, "error: 1 of 5 assertions failed\n");
+    assert_eq!(done.stderr, "error: 5 assertions, 3 ok, 1 failed, 1 with wrong SQL\n");
     for part in [
         "FAILED  the peak stays below 1 MB\n",
         "nightly.slt:14\n",
@@ -76,4 +76,33 @@ fn tap_and_junit_say_the_same() {
     assert!(xml.contains("tests=\"4\" failures=\"1\" errors=\"0\""), "{xml}");
     assert!(xml.contains("total_allocated_mb &gt; 1"), "{xml}");
     assert_eq!(xml.matches("<testcase ").count(), 4);
+}
+
+#[test]
+fn all_counts_are_in_the_report_and_in_the_error() {
+    let unreadable =
+        "\n# elsewhere\nquery I\nSELECT count(*) FROM memory_events('/does/not/exist')\n----\n1\n";
+    let done = check(&format!("{GOOD}{BAD}{WRONG}{unreadable}"), &[]);
+    let counts = "6 assertions, 3 ok, 1 failed, 1 with wrong SQL, 1 with unreadable data";
+    assert!(done.stdout.ends_with(&format!("{counts}\n")), "{done:?}");
+    assert_eq!((done.code, done.stderr), (Some(6), format!("error: {counts}\n")));
+    assert!(done.stdout.contains("UNREADABLE DATA elsewhere\n"), "{}", done.stdout);
+}
+
+#[test]
+fn a_kind_of_data_that_is_not_there_is_no_mistake_of_the_suite() {
+    let done = check("query I\nSELECT count(*) FROM trend\n----\n0\n", &[]);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert!(done.stdout.contains("no dump.json of msProbe was found under "), "{}", done.stdout);
+    assert!(done.stdout.contains(", so there is no view trend"), "{}", done.stdout);
+}
+
+#[test]
+fn line_breaks_in_values_are_on_one_line_and_fit_for_xml() {
+    let suite = "query T\nSELECT 'a.py(1): f;' || chr(13) || chr(10) || 'b.py(2): g' || chr(27)\n----\nx\n";
+    let text = check(suite, &[]).stdout;
+    assert!(text.contains("a.py(1): f;\\nb.py(2): g\\u{1b}"), "{text}");
+    let xml = check(suite, &["--format", "junit"]).stdout;
+    let strange = |c: char| (c.is_control() && c != '\n') || c == '\u{fffd}';
+    assert!(xml.contains("a.py(1): f;\\nb.py(2): g") && !xml.contains(strange), "{xml}");
 }

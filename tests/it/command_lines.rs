@@ -82,6 +82,20 @@ const LINES: &[Line] = &[
         "*|       1 |",
         "(2 rows, 1 shown; --max-rows 0 shows all)",
     ),
+    (
+        &[
+            "--format",
+            "table",
+            "-q",
+            "-c",
+            ".width 30\nselect 'a text that is long' a, 'another one' b, 'and one more' c",
+        ],
+        0,
+        "*…",
+        "2 columns left out, --format line shows all)",
+    ),
+    (&["--format", "table", "-q", "-c", "select 59.123456789012::double a"], 0, "*| 59.123457 |", ""),
+    (&["-c", "select 59.123456789012::double a"], 0, "a\n59.123456789012\n", ""),
     (&["--max-rows", "1", "-c", "values (1), (2)"], 0, "column1\n1\n2\n", ""),
     // Where SQL comes from.
     (&["-c", "select 1 a; select 2 b"], 0, "a\n1\nb\n2\n", ""),
@@ -100,6 +114,17 @@ const LINES: &[Line] = &[
     (&["-c", ".nullvalue -\nselect null a"], 0, "a\n-\n", ""),
     (&["-c", ".quit\nselect 1"], 0, "", ""),
     (&["-c", "select 1 a;\n.once {tmp}/x.csv\nselect 2 b;\nselect 3 c"], 0, "a\n1\nc\n3\n", ""),
+    (&["-c", "select 3 a", "-c", ".last json"], 0, "a\n3\n[{\"a\":3}]\n", ""),
+    (&["-q", "-c", "select 3 a;\n.help .once\n.last json"], 0, "a\n3\n[{\"a\":3}]\n", ".once FILE"),
+    (&["-c", ".last"], 1, "", "no statement was run yet"),
+    // A plain word stands anywhere in a name.
+    (&["--no-headers", "-c", ".functions by_stack"], 0, "*memory_by_stack,question,", ""),
+    (&["--no-headers", "-c", "\\df nothing_like_it"], 0, "", "no name matches nothing_like_it\n"),
+    (&["--no-headers", "-c", "\\df stack?"], 0, "", "no name matches stack?; try *stack*\n"),
+    (&["--no-headers", "-c", ".settings json"], 0, "*json_nonfinite,string,default,", ""),
+    (&["{run}", "-q", "--no-headers", "-c", "\\dt MEM"], 0, "*public,memory_record,view,", ""),
+    (&["--format", "table", "-c", "\\dt nothing_like_it"], 0, "", "no name matches nothing_like_it\n"),
+    (&["--format", "table", "{run}", "-q", "-c", ".diagnostics"], 0, "", "no problems, no notes\n"),
     (&["-c", ".nope"], 1, "", "the command .nope is unknown"),
     (&["-c", ".tabels"], 1, "", "hint: did you mean .tables?"),
     (&["-c", ".timer maybe"], 1, "", "expected on or off"),
@@ -169,6 +194,54 @@ const LINES: &[Line] = &[
         1,
         "",
         "memory_at: at_ns is 'noon', expected an integer",
+    ),
+    // What is not there, and habits from other tools.
+    (
+        &["{run}", "-q", "-c", "select * from trend"],
+        3,
+        "",
+        "error: no dump.json of msProbe was found under {run}, so there is no view trend\n  select * from trend\n",
+    ),
+    (&["-c", "select * from memory"], 1, "", "error: table 'memory' not found\n"),
+    (&["-c", "select * from memory"], 1, "", "open a path first (.open PATH), or call memory_events('path')"),
+    (&["-c", "select 1\nselect 2"], 1, "", "  select 2\n  ^\nhint: a semicolon is missing before it\n"),
+    (
+        &["-c", "select * from '/x/my m.parquet'"],
+        1,
+        "",
+        "hint: a file becomes a table first: CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '/x/my m.parquet'\n",
+    ),
+    (
+        &["-c", "select * from '/x/m.csv'"],
+        1,
+        "",
+        "CREATE EXTERNAL TABLE m STORED AS CSV LOCATION '/x/m.csv'\n",
+    ),
+    (
+        &["{run}", "-q", "-c", "select 1 from memory where role = actor_update"],
+        1,
+        "",
+        "hint: text needs single quotes: 'actor_update'\n",
+    ),
+    (
+        &["{run}", "-q", "-c", "select 1 from memory where role = \"actor_update\""],
+        1,
+        "",
+        "hint: double quotes are for columns; text and paths need single quotes: 'actor_update'\n",
+    ),
+    (&["-c", "select * from memory_peaks(\"/x/y\")"], 1, "", "text and paths need single quotes: '/x/y'\n"),
+    (&["-c", "select * from \"/x/y\""], 1, "", "text and paths need single quotes: '/x/y'\n"),
+    (
+        &["{run}/actor_update", "{run}/rollout_generate", "-q", "-c", "select * from memory_peaks($run)"],
+        1,
+        "",
+        "$run exists only with exactly one PATH; you gave 2\nhint: name the path",
+    ),
+    (
+        &["-c", "select * from memory_peaks($run)"],
+        1,
+        "",
+        "$run exists only with exactly one PATH, and none is open\n",
     ),
     (&["--keep-going", "-c", "select nope; select 2 a"], 1, "a\n2\n", "No field named nope"),
     (&["-c", "select 1 a; select nope; select 2 a"], 1, "a\n1\n", "statement 2 (line 1)"),
@@ -475,6 +548,14 @@ const LINES: &[Line] = &[
         "*\"diagnostics\":[\"1 row written\"]",
         "",
     ),
+    (&["--agent", "--help"], 0, "*\"suggestion\":\"ask first: -c 'SHOW TABLES'", ""),
+    (&["--agent", "{run}"], 0, "*\"suggestion\":\"no SQL was given; ask first: -c 'SHOW TABLES'", ""),
+    (
+        &["--agent", "check", "x.slt", "{run}"],
+        2,
+        "*\"message\":\"check is a subcommand, and comes before all flags\"",
+        "",
+    ),
     (&["--agent", "-o", "x", "-c", "select 1"], 2, "*--agent and -o do not go together", ""),
     (&["--allow-write", "-c", "select 1"], 2, "", "--allow-write is only for --agent"),
     // Settings.
@@ -662,5 +743,45 @@ fn the_page_of_the_shell_names_every_command_and_format() {
     assert!(count >= 22, "{help}");
     for format in ["table", "csv", "tsv", "json", "ndjson", "markdown", "line", "html", "arrow", "parquet"] {
         assert!(page.contains(&format!("`{format}`")), "{format}");
+    }
+}
+
+#[test]
+fn a_broken_piece_is_left_out_where_it_is_asked_for() {
+    let data = copy_of_sample();
+    let profile = data.path().join("actor_update/node0_20480_20260526085215123_ascend_pt");
+    std::fs::remove_file(profile.join("ASCEND_PROFILER_OUTPUT/operator_memory.csv")).unwrap();
+    let path = data.path().to_str().unwrap();
+    for (sql, said) in [
+        ("select count(*) from memory_peaks($run)", "with memory_peaks(..., on_error => 'skip');"),
+        ("select count(*) from memory_events($run)", "with memory_events(..., on_error => 'skip');"),
+        ("select count(*) from memory", "with --on-error skip on the command line;"),
+    ] {
+        let done = run(&[path, "-q", "-c", sql]);
+        assert!(done.code == Some(3) && done.stderr.contains(said), "{sql}: {done:?}");
+    }
+}
+
+#[test]
+fn every_call_of_an_agent_is_answered_with_one_object() {
+    let data = copy_of_sample();
+    let path = data.path().to_str().unwrap();
+    for args in [
+        vec!["--agent", "--help"],
+        vec!["--agent", "--version"],
+        vec!["--agent"],
+        vec!["--agent", path],
+        vec!["--agent", "check", "x.slt", path],
+        vec!["--agent", "doctor"],
+        vec!["--agent", path, "-c", "SHOW TABLES"],
+        vec!["--agent", path, "-c", "SHOW FUNCTIONS LIKE 'memory%'"],
+        vec!["--agent", path, "-c", "DESCRIBE memory"],
+    ] {
+        let done = run(&args);
+        let answer: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!(answer["code"].as_i64(), done.code.map(i64::from), "{args:?}: {done:?}");
+        let says =
+            answer["suggestion"].is_string() || answer["rows"].as_array().is_some_and(|r| !r.is_empty());
+        assert!(says && done.stderr.is_empty(), "{args:?}: {done:?}");
     }
 }

@@ -18,6 +18,7 @@ use crate::shell::explain::explained;
 use crate::shell::failure::Failure;
 use crate::shell::guard::Guard;
 use crate::shell::invocation::Engine;
+use crate::shell::output::visible;
 use crate::shell::parameters::Parameters;
 use crate::shell::script::Script;
 
@@ -26,6 +27,7 @@ use crate::shell::script::Script;
 pub(super) struct Data {
     context: SessionContext,
     parameters: Arc<Parameters>,
+    paths: Arc<[String]>,
     timeout: Option<Duration>,
 }
 
@@ -33,10 +35,8 @@ impl Data {
     /// The data behind a session. One path is `$run`.
     pub(super) fn new(context: SessionContext, engine: &Engine, paths: &[String]) -> Self {
         let mut parameters = engine.parameters.clone();
-        if let [path] = paths {
-            parameters.set("run", path, false);
-        }
-        Self { context, parameters: Arc::new(parameters), timeout: engine.timeout }
+        parameters.open(paths, false);
+        Self { context, parameters: Arc::new(parameters), paths: paths.into(), timeout: engine.timeout }
     }
 
     async fn answer(&self, sql: &str) -> Result<DBOutput<Kind>, Failure> {
@@ -44,7 +44,7 @@ impl Data {
         let mut output = DBOutput::StatementComplete(0);
         for piece in Script::new(None, sql).pieces(&options)? {
             let line = piece.line;
-            let explained = |e| explained(e, sql, line, &self.context);
+            let explained = |e| explained(e, sql, line, &self.context, &self.paths);
             if piece.command().is_some() {
                 return Err(Failure::Query("commands of the prompt are not allowed here".into()));
             }
@@ -156,7 +156,8 @@ impl ColumnType for Kind {
     }
 }
 
-/// Rows as they stand in a suite: `NULL`, `(empty)` for the empty text, floats in the shortest form.
+/// Rows as they stand in a suite: `NULL`, `(empty)` for the empty text, floats in the shortest form, and every
+/// row on one line: a line break in a value is `\n`, other control characters are spelled out.
 fn add_rows(batch: &RecordBatch, rows: &mut Vec<Vec<String>>) -> Result<(), ArrowError> {
     let options = FormatOptions::default().with_null("NULL");
     let columns = batch
@@ -168,7 +169,7 @@ fn add_rows(batch: &RecordBatch, rows: &mut Vec<Vec<String>>) -> Result<(), Arro
         let value = |(column, formatter): &(&ArrayRef, ArrayFormatter<'_>)| {
             float(column, row).unwrap_or_else(|| {
                 let text = formatter.value(row).to_string();
-                if text.is_empty() { "(empty)".to_owned() } else { text.replace('\n', "\\n") }
+                if text.is_empty() { "(empty)".to_owned() } else { visible(&text).replace('\n', "\\n") }
             })
         };
         rows.push(columns.iter().map(value).collect());

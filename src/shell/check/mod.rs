@@ -90,18 +90,17 @@ pub(crate) async fn run(flags: CheckFlags) -> Result<(), Failure> {
 }
 
 fn verdict(report: &Report) -> Result<(), Failure> {
-    let count = |outcome: fn(&Outcome) -> bool| report.cases().filter(|c| outcome(&c.outcome)).count() as u64;
-    let failed = count(|o| matches!(o, Outcome::Failed(_)));
-    if failed > 0 {
-        let all = report.cases().count();
-        return Err(Failure::Check(format!("{failed} of {all} assertions failed")));
+    let count = |outcome: fn(&Outcome) -> bool| report.cases().filter(|c| outcome(&c.outcome)).count();
+    let summary = report.summary();
+    if count(|o| matches!(o, Outcome::Failed(_))) > 0 {
+        return Err(Failure::Check(summary));
     }
-    let text = |what: &str| format!("{what}: an assertion could not be looked at; the report says why");
+    let text = format!("{summary}; the report says why");
     if count(|o| matches!(o, Outcome::Unreadable(_))) > 0 {
-        return Err(Failure::Data(text("the data cannot be read")));
+        return Err(Failure::Data(text));
     }
     if count(|o| matches!(o, Outcome::Error(_))) > 0 {
-        return Err(Failure::Query(text("the SQL of the suite is wrong")));
+        return Err(Failure::Query(text));
     }
     Ok(())
 }

@@ -67,6 +67,23 @@ impl Report {
         self.cases.iter()
     }
 
+    /// How many assertions there are, and how many of them came out in each way.
+    pub(super) fn summary(&self) -> String {
+        let count = |is: fn(&Outcome) -> bool| self.cases.iter().filter(|c| is(&c.outcome)).count();
+        let mut text = counted(self.cases.len() as u64, "assertion");
+        text.push_str(&format!(", {} ok", count(|o| matches!(o, Outcome::Passed))));
+        for (number, word) in [
+            (count(|o| matches!(o, Outcome::Failed(_))), "failed"),
+            (count(|o| matches!(o, Outcome::Error(_))), "with wrong SQL"),
+            (count(|o| matches!(o, Outcome::Unreadable(_))), "with unreadable data"),
+        ] {
+            if number > 0 {
+                text.push_str(&format!(", {number} {word}"));
+            }
+        }
+        text
+    }
+
     /// The text of the report.
     pub(super) fn write(&self, format: ReportFormat) -> String {
         let mut out = String::new();
@@ -84,7 +101,7 @@ impl Report {
             match case.outcome.trouble() {
                 None => writeln!(out, "ok      {}", case.name)?,
                 Some((word, text)) => {
-                    writeln!(out, "{:<8}{}", word.to_uppercase(), case.name)?;
+                    writeln!(out, "{:<7} {}", word.to_uppercase(), case.name)?;
                     writeln!(out, "  {}:{}", self.suite, case.line)?;
                     for line in text.trim_end().lines() {
                         writeln!(out, "  {line}")?;
@@ -92,8 +109,7 @@ impl Report {
                 }
             }
         }
-        let bad = self.cases.iter().filter(|c| c.outcome.trouble().is_some()).count();
-        writeln!(out, "{}, {} ok", counted(self.cases.len() as u64, "assertion"), self.cases.len() - bad)
+        writeln!(out, "{}", self.summary())
     }
 
     fn tap(&self, out: &mut String) -> std::fmt::Result {

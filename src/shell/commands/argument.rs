@@ -33,5 +33,6 @@ pub(super) fn unquoted(argument: &str) -> &str {
 
 /// A pattern of file names as one of `LIKE`, inside a literal.
 pub(super) fn like(pattern: &str) -> String {
-    pattern.replace('\'', "''").replace('*', "%").replace('?', "_")
+    // What is no sign of a pattern stands for itself.
+    pattern.replace('\'', "''").replace('_', "\\_").replace('*', "%").replace('?', "_")
 }

@@ -74,7 +74,9 @@ pub(super) fn history(runner: &Runner, entries: usize) -> Result<(), Failure> {
     let Some(file) = places::history_file() else {
         return Err(Failure::Query("there is no history: RL_INSIGHT_SQL_HISTORY is empty".into()));
     };
-    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    // A device has no end.
+    let is_file = std::fs::metadata(&file).is_ok_and(|there| there.is_file());
+    let text = if is_file { std::fs::read_to_string(&file).unwrap_or_default() } else { String::new() };
     let lines: Vec<&str> = text.lines().filter(|line| *line != "#V2").collect();
     for line in lines.iter().skip(lines.len().saturating_sub(entries)) {
         runner.write_text(&format!("{}\n", line.replace("\\n", "\n").replace("\\\\", "\\")))?;
@@ -84,13 +86,15 @@ pub(super) fn history(runner: &Runner, entries: usize) -> Result<(), Failure> {
 
 /// `.tables`: a query for everything that can follow FROM. The engine's catalog does not know table functions.
 pub(super) fn tables(runner: &Runner, pattern: &str) -> String {
-    let shown = |name: &str| pattern.is_empty() || listing::matches(pattern, name);
+    let shown = |name: &str| listing::named(pattern, name);
     let mut sql = String::from(
         "SELECT * FROM (SELECT table_schema AS \"schema\", table_name AS name, lower(table_type) AS kind, \
          '' AS purpose FROM information_schema.tables WHERE table_schema <> 'information_schema'",
     );
     if !pattern.is_empty() {
-        sql.push_str(&format!(" AND table_name LIKE '{}'", like(pattern)));
+        let anywhere = if pattern.contains(['*', '?', '%']) { "" } else { "%" };
+        let pattern = like(pattern);
+        sql.push_str(&format!(" AND table_name ILIKE '{anywhere}{pattern}{anywhere}'"));
     }
     let functions = listing::functions(runner.context()).unwrap_or_default().into_iter();
     let reads = |kind: &str| matches!(kind, "table" | "question" | "engine table");

@@ -209,6 +209,13 @@ pub(crate) fn is_command(input: &str) -> bool {
     input.starts_with(['\\', '.']) || bare(input).is_some()
 }
 
+/// Whether this is a command that there is, with its sign: also inside of a statement that is not complete,
+/// where nothing else of SQL looks like it.
+pub(crate) fn is_known_command(input: &str) -> bool {
+    let name = input.split_whitespace().next().unwrap_or_default().trim_end_matches(';');
+    input.trim_start().starts_with(['\\', '.']) && COMMANDS.iter().any(|c| c.names.contains(&name))
+}
+
 /// The command and its argument, which is empty when there is none.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ pub(super) async fn last(runner: &mut Runner, format: &str) -> Result<Step, Fail
     if !format.is_empty() {
         runner.look_mut().format = format_named(format)?;
     }
-    let done = runner.run(script).await;
+    let done = runner.run_for_command(script).await;
     runner.look_mut().format = before;
     done
 }

@@ -12,19 +12,25 @@ mod inquiry;
 mod list;
 mod look;
 
+use std::io::{IsTerminal, stdout};
 use std::path::Path;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::concat_batches;
 
 use super::failure::Failure;
 use super::invocation::read_file;
 use super::listing;
+use super::output::Format;
 use super::plot;
 use super::run::Runner;
+use super::screen;
 use super::script::Script;
 
 use argument::{number, switch, unquoted};
 use list::{Action, parse};
 
-pub(crate) use list::{Argument, COMMANDS, is_command};
+pub(crate) use list::{Argument, COMMANDS, is_command, is_known_command};
 
 /// Whether the prompt goes on after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +40,9 @@ pub(crate) enum Step {
     /// It does not.
     Leave,
 }
+
+/// A table of diagnostics needs so many columns of the screen.
+const DIAGNOSTICS_WIDTH: usize = 120;
 
 /// Runs a command.
 ///
@@ -53,24 +62,31 @@ pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failur
         Action::Open => runner.open(&[unquoted(argument).to_owned()]).await?,
         Action::Describe | Action::Schema if !argument.is_empty() => {
             let sql = format!("DESCRIBE {argument}");
-            return runner.run(Script::new(None, sql)).await;
+            return runner.run_for_command(Script::new(None, sql)).await;
         }
         Action::Tables | Action::Describe | Action::Schema => {
-            return runner.run(Script::new(None, inquiry::tables(runner, argument))).await;
+            let nothing = listing::no_name(argument);
+            return listed(runner, inquiry::tables(runner, argument), &nothing).await;
         }
         Action::Functions => {
-            let pattern = Some(argument).filter(|a| !a.is_empty());
-            let rows = listing::function_rows(runner.context(), pattern)?;
-            runner.print(&rows)?;
+            let rows = listing::function_rows(runner.context(), |name| listing::named(argument, name))?;
+            print(runner, &rows, argument)?;
         }
         Action::Source => inquiry::source(runner, argument)?,
         Action::Diagnostics => {
             let sql = inquiry::diagnostics(runner, argument)?;
-            return runner.run(Script::new(None, sql)).await;
+            let before = runner.look().format;
+            // Nine columns, two of them long: on a narrow screen a table of them says nothing.
+            if runner.shows_tables() && screen::of_stdout().0 < DIAGNOSTICS_WIDTH && stdout().is_terminal() {
+                runner.look_mut().format = Format::Line;
+            }
+            let done = listed(runner, sql, "no problems, no notes").await;
+            runner.look_mut().format = before;
+            return done;
         }
         Action::Settings => {
             let rows = runner.settings(argument)?;
-            runner.print(&rows)?;
+            print(runner, &rows, argument)?;
         }
         Action::Output | Action::Once => {
             let (force, name) = match argument.strip_prefix("--force") {
@@ -94,4 +110,31 @@ pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failur
         Action::History => inquiry::history(runner, number(argument, 20)?)?,
     }
     Ok(Step::Stay)
+}
+
+/// Runs a query that a command stands for. On the screen an answer without rows is said in words.
+async fn listed(runner: &mut Runner, sql: String, nothing: &str) -> Result<Step, Failure> {
+    if !runner.is_for_people() {
+        return runner.run_for_command(Script::new(None, sql)).await;
+    }
+    let rows = runner.rows(&sql).await?;
+    match rows.iter().find(|batch| batch.num_rows() > 0) {
+        None => runner.voice().tell(nothing),
+        Some(some) => {
+            let all = concat_batches(&some.schema(), &rows)?;
+            runner.print(&all)?;
+        }
+    }
+    Ok(Step::Stay)
+}
+
+/// Prints the rows whose name fits what was typed; says it when there are none.
+fn print(runner: &mut Runner, rows: &RecordBatch, typed: &str) -> Result<(), Failure> {
+    if rows.num_rows() == 0 {
+        runner.voice().tell(listing::no_name(typed));
+        if runner.is_for_people() {
+            return Ok(());
+        }
+    }
+    runner.print(rows)
 }

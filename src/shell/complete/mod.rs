@@ -15,14 +15,13 @@ use rl_insight_sql::session;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
-use super::commands::{Argument, COMMANDS, is_command};
+use super::commands::{Argument, COMMANDS, is_command, is_known_command};
 use super::listing::{self, FunctionLine};
 use super::output::Format;
 use super::plot;
-use super::script::is_complete;
 use offer::{KEYWORDS, options, paths, plain};
 use place::{Quoted, last_word, open_call, open_quote, quoted, setting};
 
@@ -32,6 +31,8 @@ pub(crate) struct Assistant {
     context: SessionContext,
     /// Whether there are colours, so that a hint can be told from what is typed.
     coloured: bool,
+    /// The lines of the statement before the one that is edited.
+    pub(crate) typed: String,
     /// Columns of table functions, which take a while to find out.
     columns: Mutex<HashMap<String, Vec<String>>>,
 }
@@ -42,7 +43,7 @@ const TABLES: usize = 8;
 impl Assistant {
     /// An assistant that knows the tables and functions of a session.
     pub(crate) fn new(context: SessionContext, coloured: bool) -> Self {
-        Self { context, coloured, columns: Mutex::default() }
+        Self { context, coloured, typed: String::new(), columns: Mutex::default() }
     }
 
     fn library(&self) -> Arc<Library> {
@@ -194,7 +195,13 @@ impl Completer for Assistant {
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = line.get(..pos).unwrap_or(line);
-        let (start, mut pairs) = self.candidates(before, line);
+        let (start, mut pairs) = if self.typed.is_empty() || is_known_command(before) {
+            self.candidates(before, line)
+        } else {
+            let front = format!("{}\n", self.typed);
+            let (start, pairs) = self.candidates(&format!("{front}{before}"), &format!("{front}{line}"));
+            (start.saturating_sub(front.len()), pairs)
+        };
         let typed = before.get(start..).unwrap_or_default().to_lowercase();
         pairs.retain(|p| p.replacement.to_lowercase().starts_with(&typed));
         pairs.sort_by(|a, b| (&a.replacement, &a.display).cmp(&(&b.replacement, &b.display)));
@@ -224,14 +231,8 @@ impl Highlighter for Assistant {
     }
 }
 
-impl Validator for Assistant {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let input = context.input();
-        let options = &self.context.copied_config().options().sql_parser.clone();
-        let complete = is_command(input) || is_complete(input, options);
-        Ok(if complete { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
-    }
-}
+/// Every line is taken as it is typed: the prompt puts statements together.
+impl Validator for Assistant {}
 
 #[cfg(test)]
 mod tests {

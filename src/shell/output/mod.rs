@@ -30,6 +30,7 @@ use super::watch::Watch;
 pub(crate) use destination::{Destination, StagedResults};
 pub(crate) use html::escaped;
 pub(crate) use json::{BigIntegers, JsonRows, JsonStyle, Nonfinite};
+pub(crate) use table::visible;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -142,6 +143,8 @@ pub(crate) struct Look {
     pub(crate) json: JsonStyle,
     /// Whether what is longer than the screen goes through the pager.
     pub(crate) pager: bool,
+    /// Whether somebody is at the prompt, who is told of its commands and not of flags.
+    pub(crate) at_prompt: bool,
 }
 
 /// One result on its way to its destination.

@@ -11,12 +11,26 @@ use super::cell::Cells;
 /// No column is cut to less than this; then whole columns are left out.
 const NARROWEST: usize = 12;
 
+/// The column that says that others are missing, with its frame.
+const MARK: usize = 4;
+
+/// Columns that say what the rows are about: others are left out before them.
+const WANTED: [&str; 3] = ["message", "file", "call_stack"];
+
+/// So many digits behind the point are shown, of numbers below one from the first that is not zero.
+const DECIMALS: usize = 6;
+
+/// A number of so many characters is short enough.
+const READABLE: usize = 10;
+
 /// Keeps the first rows, as text, and draws them when the result is complete.
 pub(super) struct Table {
     names: Vec<String>,
     /// Which columns are numbers: they are aligned at their last digit, and never cut, because a number
     /// that is cut would be another number.
     numeric: Vec<bool>,
+    /// Which columns are floating-point numbers: they are rounded.
+    floating: Vec<bool>,
     /// One list of texts per column.
     columns: Vec<Vec<String>>,
     kept: usize,
@@ -24,6 +38,8 @@ pub(super) struct Table {
     left_out: u64,
     width: Option<usize>,
     columns_left_out: usize,
+    /// Where those were that are left out.
+    gap: usize,
     null: String,
     group_digits: bool,
 }
@@ -34,16 +50,19 @@ impl Table {
         let names: Vec<String> = schema.fields().iter().map(|f| visible(f.name())).collect();
         let columns = vec![Vec::new(); names.len()];
         let numeric = schema.fields().iter().map(|f| f.data_type().is_numeric()).collect();
+        let floating = schema.fields().iter().map(|f| f.data_type().is_floating()).collect();
         let null = "NULL".to_owned();
         Self {
             names,
             numeric,
+            floating,
             columns,
             kept: 0,
             max_rows,
             left_out: 0,
             width: None,
             columns_left_out: 0,
+            gap: 0,
             null,
             group_digits: false,
         }
@@ -92,35 +111,43 @@ impl Table {
         }
     }
 
-    /// Cuts what was kept to the width.
+    /// How wide each column has to be at least: as its numbers are, or enough for the beginning of a text.
+    fn least_widths(&self, full: &[usize]) -> Vec<usize> {
+        let widest = |texts: &Vec<String>| texts.iter().map(|text| text.width()).max().unwrap_or(0);
+        let least = |(((name, texts), numeric), full): (((&String, &Vec<String>), &bool), &usize)| {
+            let numbers = if *numeric { widest(texts) } else { 0 };
+            let narrowest = if WANTED.contains(&name.as_str()) { 2 * NARROWEST } else { NARROWEST };
+            numbers.max((*full).min(narrowest))
+        };
+        self.names.iter().zip(&self.columns).zip(&self.numeric).zip(full).map(least).collect()
+    }
+
+    /// Cuts what was kept to the width: first columns are left out that do not fit even when they are narrow,
+    /// then what is left of the width goes to those that need most.
     fn squeeze(&mut self, width: usize) {
-        let mut widths = self.widths();
-        let total = |widths: &[usize]| widths.iter().map(|w| w + 3).sum::<usize>() + 1;
-        if total(&widths) <= width {
+        let mut full = self.widths();
+        let frame = |widths: &[usize], mark: usize| widths.iter().map(|w| w + 3).sum::<usize>() + 1 + mark;
+        if frame(&full, 0) <= width {
             return;
         }
-        // The widest columns give way first, down to one width for all of them.
-        let mut cap = widths.iter().copied().max().unwrap_or(0);
-        let capped = |cap: usize| {
-            let width = |(w, numeric): (&usize, &bool)| if *numeric { *w } else { (*w).min(cap) };
-            widths.iter().zip(&self.numeric).map(width).collect::<Vec<_>>()
-        };
-        while cap > NARROWEST && total(&capped(cap)) > width {
-            cap -= 1;
-        }
-        widths = capped(cap);
-        while total(&widths) > width && widths.len() > 2 {
-            // Room for a column that says that something is missing.
-            if self.columns_left_out > 0 && total(&widths) + 4 <= width {
-                break;
-            }
-            let middle = widths.len() / 2;
-            widths.remove(middle);
-            self.names.remove(middle);
-            self.numeric.remove(middle);
-            self.columns.remove(middle);
+        let mut widths = self.least_widths(&full);
+        let mut mark = 0;
+        while frame(&widths, mark) > width && widths.len() > 1 {
+            let Some(at) = self.least_needed() else { break };
+            widths.remove(at);
+            full.remove(at);
+            self.names.remove(at);
+            self.numeric.remove(at);
+            self.columns.remove(at);
             self.columns_left_out += 1;
+            mark = MARK;
+            self.gap = at;
         }
+        // A single text on a very narrow screen.
+        if let ([only], [false]) = (widths.as_mut_slice(), self.numeric.as_slice()) {
+            *only = (*only).min(width.saturating_sub(4 + mark)).max(1);
+        }
+        widths = shared(&widths, &full, width.saturating_sub(frame(&[], mark)));
         for (text, w) in self.names.iter_mut().zip(&widths) {
             cut(text, *w);
         }
@@ -130,12 +157,43 @@ impl Table {
             }
         }
         if self.columns_left_out > 0 {
-            let middle = widths.len().div_ceil(2);
-            self.names.insert(middle, "…".to_owned());
-            self.numeric.insert(middle, false);
-            self.columns.insert(middle, vec!["…".to_owned(); self.kept]);
+            self.names.insert(self.gap, "…".to_owned());
+            self.numeric.insert(self.gap, false);
+            self.columns.insert(self.gap, vec!["…".to_owned(); self.kept]);
         }
     }
+
+    /// The column that can be missed most easily: one in the middle, but not what the rows are about.
+    fn least_needed(&self) -> Option<usize> {
+        let middle = self.names.len() / 2;
+        let distance = |at: &usize| (at.abs_diff(middle), std::cmp::Reverse(*at));
+        let all = 0..self.names.len();
+        let needed = |at: &usize| self.names.get(*at).is_some_and(|name| WANTED.contains(&name.as_str()));
+        all.clone().filter(|at| !needed(at)).min_by_key(distance).or_else(|| all.min_by_key(distance))
+    }
+}
+
+/// Widths between the least and the full ones that together are not more than `room`, frames included: the
+/// columns that need most get what is left, up to one width for all of them.
+fn shared(least: &[usize], full: &[usize], room: usize) -> Vec<usize> {
+    let capped = |cap: usize| -> Vec<usize> {
+        least.iter().zip(full).map(|(least, full)| (*full).min(cap).max(*least)).collect()
+    };
+    let total = |widths: &[usize]| widths.iter().map(|w| w + 3).sum::<usize>();
+    let mut cap = full.iter().copied().max().unwrap_or(0);
+    while cap > 0 && total(&capped(cap)) > room {
+        cap -= 1;
+    }
+    let mut widths = capped(cap);
+    // Less than a column for each is left.
+    let mut rest = room.saturating_sub(total(&widths));
+    for (width, full) in widths.iter_mut().zip(full) {
+        if *width < *full && rest > 0 {
+            *width += 1;
+            rest -= 1;
+        }
+    }
+    widths
 }
 
 impl Printer for Table {
@@ -151,10 +209,11 @@ impl Printer for Table {
         let batch = batch.slice(0, shown);
         let cells = Cells::new(&batch)?;
         for row in 0..shown {
-            let mut columns = self.columns.iter_mut().zip(&self.numeric);
+            let mut columns = self.columns.iter_mut().zip(&self.numeric).zip(&self.floating);
             cells.row(row, |cell| {
-                if let Some((column, numeric)) = columns.next() {
-                    column.push(match cell {
+                if let Some(((column, numeric), floating)) = columns.next() {
+                    let short = cell.filter(|_| *floating).map(rounded);
+                    column.push(match short.as_deref().or(cell) {
                         Some(number) if *numeric && self.group_digits => grouped(number),
                         other => visible(other.unwrap_or(&self.null)),
                     });
@@ -211,6 +270,28 @@ fn cut(text: &mut String, width: usize) {
     *text = short;
 }
 
+/// A number with so many decimals as people can read. One that is not shorter that way stays as it is.
+fn rounded(number: &str) -> String {
+    let value = match number.parse::<f64>() {
+        Ok(value) if number.len() > READABLE => value,
+        _ => return number.to_owned(),
+    };
+    let short = if value.abs() >= 0.001 && value.abs() < 1e15 {
+        // Of 0.00123 the zeros behind the point are not counted.
+        let zeros = (1..3).filter(|n| value.abs() < 0.1_f64.powi(*n)).count();
+        let text = format!("{value:.*}", DECIMALS + zeros);
+        match text.trim_end_matches('0') {
+            whole if whole.ends_with('.') => format!("{whole}0"),
+            other => other.to_owned(),
+        }
+    } else {
+        let text = format!("{value:.*e}", DECIMALS - 1);
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
+    };
+    if short.len() < number.len() { short } else { number.to_owned() }
+}
+
 /// A number with its integer digits in groups of three: `-1,234.5`. In exponent form it stays as it is.
 fn grouped(number: &str) -> String {
     let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
@@ -231,7 +312,7 @@ fn grouped(number: &str) -> String {
 
 /// The text with control characters spelled out: data must not move the cursor or colour the
 /// terminal. Line ends stay, a cell may have several lines.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -247,6 +328,10 @@ pub(super) fn visible(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
+
     use super::super::testing::{batch, print};
     use super::*;
 
@@ -277,6 +362,60 @@ mod tests {
         table.rows(&batch(), &mut out).unwrap();
         table.end(&mut out).unwrap();
         assert_eq!((table.kept, table.left_out()), (4, 2));
+    }
+
+    #[test]
+    fn floating_point_numbers_are_rounded_for_people() {
+        for (number, shown) in [
+            ("59.123456789012", "59.123457"),
+            ("0.30000000000000004", "0.3"),
+            ("-1779785515000.12", "-1779785515000.12"),
+            ("0.0123456789", "0.0123457"),
+            ("0.000012345678901", "1.23457e-5"),
+            ("1e300", "1e300"),
+            ("1.2345678901234567e300", "1.23457e300"),
+            ("2.0000000001", "2.0"),
+            ("2.0", "2.0"),
+            ("NaN", "NaN"),
+        ] {
+            assert_eq!(rounded(number), shown, "{number}");
+        }
+    }
+
+    fn texts(columns: &[(&str, &str)]) -> RecordBatch {
+        let columns = columns.iter().map(|(name, text)| {
+            let array: ArrayRef = match text.parse::<i64>() {
+                Ok(number) => Arc::new(Int64Array::from(vec![number])),
+                Err(_) => Arc::new(StringArray::from(vec![*text])),
+            };
+            (*name, array)
+        });
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    #[test]
+    fn what_is_left_of_the_width_goes_to_the_longest_text() {
+        let stack = "train.py(12): <module>; trainer.py(340): fit; model.py(77): forward; ops.py(5): matmul";
+        let batch = texts(&[
+            ("role", "actor_update"),
+            ("rank_id", "3"),
+            ("operator", "aten::empty_strided"),
+            ("size_kb", "1234567"),
+            ("allocation_time_us", "1779785515000"),
+            ("stream", "stream 12"),
+            ("device", "NPU:3"),
+            ("call_stack", stack),
+        ]);
+        for width in [60, 80, 100, 120, 160] {
+            let mut table = Table::new(&batch.schema(), None).fit(Some(width));
+            let mut out = Vec::new();
+            table.rows(&batch, &mut out).unwrap();
+            table.end(&mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap();
+            assert!(widest <= width && widest > width - 3, "{width}: {widest}\n{text}");
+            assert!(text.contains("call_stack") && text.contains("role"), "{text}");
+        }
     }
 
     #[test]
