@@ -6,7 +6,6 @@ mod external;
 mod function;
 mod named_arguments;
 mod provider;
-mod reference;
 mod unpushed;
 
 pub use arguments::{Arguments, Options};
@@ -15,4 +14,3 @@ pub use external::ExternalTables;
 pub use function::FormatFunction;
 pub use named_arguments::NamedArguments;
 pub use provider::UnitTable;
-pub use reference::reference_page;
