@@ -8,6 +8,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`reference`](mod@reference) | what functions and their columns are, as lists and as a page |
 //! | [`session`] | registers everything; what an embedder calls |
 //! | [`overview`] | what lies below a path: for a first look, and for views over it |
 //! | [`library`] | SQL files that are table functions with named parameters |
@@ -26,6 +27,7 @@ pub mod function;
 pub mod library;
 pub mod overview;
 pub mod plot;
+pub mod reference;
 pub mod scan;
 pub mod session;
 pub mod sink;

@@ -4,7 +4,7 @@
 --
 -- Parameters: path and on_error as in memory_events.
 -- Columns: role, rank_id, name, allocations, allocated_kb (the sum of the sizes, KB), largest_kb (KB), not_released,
---   not_released_kb (KB), mean_us, longest_us (time until the release, us; NULL when none was released), share (of
+--   not_released_kb (KB), mean_us and longest_us (time until the release, us; NULL when none was released), share (of
 --   allocated_kb of the rank, 0 to 1).
 -- An empty name is an allocation for which the profiler found no operator. The trace is not read.
 WITH by_name AS (

@@ -5,9 +5,9 @@
 --   (the first, as call_stack_top: the innermost in a profile of torch), 'leaf' (the last), 'user' (the first one of
 --   the user's own code, see stack_user_frame), 'stack' (all frames: the whole call stack).
 -- Values: frame 'top' or 'leaf' or 'user' or 'stack' or integer
--- Columns: role, rank_id, frame (empty without such a frame), stacks (different call stacks), allocations, allocated_kb
---   (the sum of the sizes, KB), largest_kb (KB), not_released, not_released_kb (KB), share (of allocated_kb of the
---   rank, 0 to 1).
+-- Columns: role, rank_id, frame (empty without such a frame), stacks (different call stacks), allocations,
+--   allocated_kb (the sum of the sizes, KB), largest_kb (KB), not_released, not_released_kb (KB), share (of
+--   allocated_kb of the rank, 0 to 1).
 -- Each different call stack is taken apart once per rank, not once per allocation.
 WITH by_stack AS (
   SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack, count(*) AS allocations, sum(bytes) AS bytes,

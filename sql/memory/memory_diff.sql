@@ -5,8 +5,8 @@
 --   together, 'role': each role for itself, 'rank': each role and rank for itself.
 -- Values: per 'stack' or 'role' or 'rank'
 -- Columns: role, rank_id (NULL when per does not tell them apart), call_stack_id, call_stack, allocations_a,
---   allocations_b, kb_a, kb_b (sums of the sizes, KB; NULL when the call stack is not there), diff_kb (kb_b - kb_a with
---   0 for what is not there, KB).
+--   allocations_b, kb_a and kb_b (sums of the sizes, KB; NULL when the call stack is not there), diff_kb (kb_b - kb_a
+--   with 0 for what is not there, KB).
 -- The same code in another version of a package has other line numbers, so it is another call stack.
 WITH side AS (
   SELECT role, rank_id, call_stack_id, call_stack, size_kb, true AS first

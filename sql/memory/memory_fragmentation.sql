@@ -3,9 +3,10 @@
 -- memory, the gaps while most is reserved, and how the rest splits.
 --
 -- Parameters: path and on_error as in memory_events.
--- Columns (MB but for the share): role, rank_id, max_gap_mb, reserved_at_max_gap_mb, max_gap_share (max_gap_mb of
---   reserved_at_max_gap_mb, 0 to 1), max_reserved_mb, min_gap_at_max_reserved_mb, max_gap_at_max_reserved_mb,
---   max_cached_mb, max_pending_mb.
+-- Columns: role, rank_id, max_gap_mb (the largest gap, MB), reserved_at_max_gap_mb (MB), max_gap_share (max_gap_mb of
+--   reserved_at_max_gap_mb, 0 to 1), max_reserved_mb (highest total_reserved_mb, MB), min_gap_at_max_reserved_mb and
+--   max_gap_at_max_reserved_mb (the gaps while that much is reserved, MB), max_cached_mb and max_pending_mb (the
+--   largest parts of a gap, see below, MB).
 -- Definition: the gap is total_reserved_mb - total_allocated_mb right after an allocation that states both. A gap while
 -- the allocator had to reserve more (at_max_reserved) is memory that it had and could not use. Of the gap,
 -- reserved - active is cached (free for anyone, max_cached_mb), active - allocated is pending (given back, but a stream

@@ -5,10 +5,10 @@
 -- Parameters: path and on_error as in memory_events; window, 'step': one profile directory (verl writes one per step),
 --   a number: so many milliseconds, 'auto': 'step' when a rank has several directories, else a tenth of its time.
 -- Values: window number > 0 or 'auto' or 'step'
--- Columns: role, rank_id, window_no (from 1), from_ns, to_ns (first and last level in it, ns since the epoch), low_mb,
---   high_mb (MB), growth_mb (low_mb less that of the window before; NULL for the first), growing_since (the window_no
---   from which growth_mb stays above 0 to the end; NULL unless it did so at least twice in a row, which takes three
---   windows).
+-- Columns: role, rank_id, window_no (from 1), from_ns and to_ns (first and last level in it, ns since the epoch),
+--   low_mb and high_mb (lowest and highest level, MB), growth_mb (low_mb less that of the window before; NULL for the
+--   first), growing_since (the window_no from which growth_mb stays above 0 to the end; NULL unless it did so at least
+--   twice in a row, which takes three windows).
 -- A floor that rises once can be a cache that fills; one that rises window after window looks like a leak.
 -- Levels are those that the profiler states after each allocation and release (total_allocated_mb), so they include
 -- what was allocated before the recording; cann:: rows state those of another allocator and are left out. Windows

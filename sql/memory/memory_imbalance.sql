@@ -3,9 +3,10 @@
 -- side.
 --
 -- Parameters: path, match and on_error as in memory_events.
--- Columns: role, call_stack_id, call_stack, ranks (that allocate there), of_ranks (all of the role), min_kb, mean_kb,
---   max_kb (sums of the sizes per rank, over of_ranks, KB; a rank that allocates nothing there counts as 0), max_rank
---   (the lowest rank with max_kb), excess_kb (max_kb - mean_kb, KB), max_vs_mean (max_kb divided by mean_kb).
+-- Columns: role, call_stack_id, call_stack, ranks (that allocate there), of_ranks (all of the role), min_kb and
+--   mean_kb and max_kb (sums of the sizes per rank, over of_ranks, KB; a rank that allocates nothing there counts as
+--   0), max_rank (the lowest rank with max_kb), excess_kb (max_kb - mean_kb, KB), max_vs_mean (max_kb divided by
+--   mean_kb).
 -- Most of the difference between two ranks stands at the top of excess_kb. memory_peaks compares the ranks as wholes.
 WITH by_rank AS (
   SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack,

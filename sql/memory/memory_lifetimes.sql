@@ -2,7 +2,7 @@
 -- How long do allocations live? For each role and rank, how many live for how long, in powers of ten.
 --
 -- Parameters: path and on_error as in memory_events.
--- Columns: role, rank_id, from_us, below_us (bounds of the life, us; both NULL: not released inside the recording;
+-- Columns: role, rank_id, from_us and below_us (bounds of the life, us; both NULL: not released inside the recording;
 --   below_us alone NULL: no upper bound), allocations, allocated_kb (the sum of the sizes, KB), share (of the
 --   allocations of the rank, 0 to 1).
 -- Bounds that no allocation falls between are left out. RL-Insight gives a duration of 0 to what was not released and

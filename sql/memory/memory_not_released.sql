@@ -5,8 +5,8 @@
 -- Parameters: path, match and on_error as in memory_events; min_spread, which part of the recording (0 to 1) must lie
 --   between the first and the last kept allocation of a call stack before it counts as growing.
 -- Values: min_spread number >= 0
--- Columns: role, rank_id, call_stack_id, call_stack, name, verdict, allocations (all, released or not), kept,
---   kept_kb (KB), inactive, inactive_kb (KB), first_time_ns, last_time_ns (starts of the first and the last that is not
+-- Columns: role, rank_id, call_stack_id, call_stack, name, verdict, allocations (all, released or not), kept, kept_kb
+--   (KB), inactive, inactive_kb (KB), first_time_ns and last_time_ns (starts of the first and the last that is not
 --   released, ns since the epoch), spread (which part of a profile lies between its first and its last, 0 to 1; of
 --   several profiles the largest).
 -- verdict: 'grows', kept again and again over one recording, look here first; 'repeats', kept at one moment of several

@@ -5,7 +5,7 @@
 -- Parameters: path, match and on_error as in memory_events; max_us, the longest life that counts, in us.
 -- Values: max_us number >= 0
 -- Columns: role, rank_id, call_stack_id, call_stack, name (of the largest one), allocations (short-lived ones),
---   allocated_kb (the sum of their sizes, KB), largest_kb (KB), mean_us, longest_us (life, us), share (of the
+--   allocated_kb (the sum of their sizes, KB), largest_kb (KB), mean_us and longest_us (life, us), share (of the
 --   allocations of this call stack, 0 to 1).
 SELECT * FROM (
   SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack,

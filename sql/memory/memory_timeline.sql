@@ -4,10 +4,10 @@
 --
 -- Parameters: path and on_error as in memory_events; buckets, how many per role and rank.
 -- Values: buckets integer >= 1
--- Columns: role, rank_id, bucket (from 0), from_ns, to_ns (ns since the epoch; to_ns is outside), changes (starts and
---   releases in it), live_high_mb, live_end_mb (MB, held by the allocations in the recording: the most, and at its
---   end), allocated_high_mb, reserved_high_mb, active_high_mb (MB, the most that the profiler states after an allocation
---   or a release; cann:: rows state those of another allocator and are left out).
+-- Columns: role, rank_id, bucket (from 0), from_ns and to_ns (ns since the epoch; to_ns is outside), changes (starts
+--   and releases in it), live_high_mb and live_end_mb (MB, held by the allocations in the recording: the most, and at
+--   its end), allocated_high_mb and reserved_high_mb and active_high_mb (MB, the most that the profiler states after
+--   an allocation or a release; cann:: rows state those of another allocator and are left out).
 -- The level at the beginning of a bucket counts in it, so a bucket without changes carries the level on. The highest
 -- live_high_mb is the peak of memory_at_peak; the highest allocated_high_mb is at least the highest
 -- total_allocated_mb. (RL-Insight's chart picks 2000 points by their number and can lose the peak.) What is not

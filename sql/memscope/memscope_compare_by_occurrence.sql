@@ -2,11 +2,11 @@
 -- Which operators use more memory in one run than in another? One row for the n-th call of an operator in both runs.
 --
 -- Parameters: base and target, as path in memscope_events, one run each; on_error as there.
--- Columns: device, name, call_no (number of the call of this operator on this device, from 1), base_id, target_id (id
---   of its start), base_alloc, target_alloc, diff_alloc (bytes that the operator allocated itself), base_freed,
---   target_freed (bytes released in it), diff_net (difference of allocated less released), base_peak, target_peak,
---   diff_peak (most bytes in use in its pools). What one run does not have is NULL on its side and counts 0 in
---   diff_alloc and diff_net.
+-- Columns: device, name, call_no (number of the call of this operator on this device, from 1), base_id and target_id
+--   (id of its start), base_alloc and target_alloc and diff_alloc (bytes that the operator allocated itself),
+--   base_freed and target_freed (bytes released in it), diff_net (difference of allocated less released), base_peak
+--   and target_peak and diff_peak (most bytes in use in its pools). What one run does not have is NULL on its side
+--   and counts 0 in diff_alloc and diff_net.
 -- Calls are counted, not aligned: an operator that is called once more in the middle shifts no other operator, but all
 -- later calls of its own. memscope_compare aligns both runs as the tool does. The figures are what happened between
 -- start and end in the thread of the operator, in the innermost one that was open; the tool takes the size of whatever

@@ -3,8 +3,8 @@
 --
 -- Parameters: path and on_error as in memscope_blocks; compat, true: a window ends where the tool ends it, at the end
 --   of any range in a step; false: at the end of the step itself.
--- Columns: source_path, pid, device, pool, step, min_used, max_used (bytes in use after an allocation or release of
---   the pool), min_max_ratio (0 to 1), pool_events (allocations and releases).
+-- Columns: source_path, pid, device, pool, step, min_used and max_used (bytes in use after an allocation or release
+--   of the pool), min_max_ratio (0 to 1), pool_events (allocations and releases).
 -- The tool prints only the smallest and the largest ratio of the run; here every step is a row. As there, a window
 -- reaches from the end of one step to the end of the next, so what happens between two steps counts to the later one,
 -- except before step 2; and zeros before the pool is used again do not count. The tool forgets its record after a step

@@ -5,9 +5,9 @@
 --   snapshots instead of the ends of steps.
 -- Values: mark text or NULL
 -- Columns: source_path, pid, device, pool, site (first frame of the Python stack, else the owner, else 'unknown'),
---   passes (ends of steps at which it holds memory), first_pass, last_pass (numbers of them), first_bytes, last_bytes,
---   max_bytes, grown_bytes (last_bytes - first_bytes), growing (more at each of them than at the one before), blocks
---   (at the last one).
+--   passes (ends of steps at which it holds memory), first_pass and last_pass (numbers of them), first_bytes,
+--   last_bytes, max_bytes, grown_bytes (last_bytes - first_bytes), growing (more at each of them than at the one
+--   before), blocks (at the last one).
 -- Only places that hold more at the last pass than at their first one. growing is the strong signal; what comes once,
 -- such as the state of an optimizer, is not. Blocks of the pools only; the driver's are in memscope_driver_segments.
 SELECT source_path, pid, device, pool, site, count(*) AS passes, min(pass) AS first_pass, max(pass) AS last_pass,

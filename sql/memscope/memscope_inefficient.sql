@@ -7,10 +7,10 @@
 --   the workspace pool where they are printed as PTA; false: that of its analysis while it records.
 -- Values: idle_threshold integer >= 0; min_size integer >= 0;
 --   kind 'all' or 'early_allocation' or 'late_deallocation' or 'temporary_idleness'
--- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), bytes, inefficient (kinds, in the order in which
---   they were found, with commas between), early_ns (from the allocation to the first access, when that is too early),
---   late_ns (from the last access to the release, when that is too late), wasted_byte_seconds (bytes times both),
---   owner, py_stack.
+-- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), bytes, inefficient (kinds, in the order in
+--   which they were found, with commas between), early_ns (from the allocation to the first access, when that is too
+--   early), late_ns (from the last access to the release, when that is too late), wasted_byte_seconds (bytes times
+--   both), owner, py_stack.
 -- An API call is one operator, or one allocation, access or release outside of any. early_allocation: something was
 -- released between the allocation and the first access by another call. late_deallocation: something was allocated
 -- between the last access and the release. temporary_idleness: more than idle_threshold calls between two accesses.

@@ -4,7 +4,7 @@
 -- Parameters: path and on_error as in memscope_blocks; stacks, true: the first frame of the Python stack tells blocks
 --   of one owner apart.
 -- Columns: source_path, pid, device, pool, kind, owner, category (see memscope_owners), py_stack_top (NULL unless
---   stacks), blocks, bytes, first_ts, last_ts (allocation of the first and the last one, ns).
+--   stacks), blocks, bytes, first_ts and last_ts (allocation of the first and the last one, ns).
 -- kind: 'held', nothing released it; 'segment', a block of the driver in which blocks of a pool lie, which the pool
 -- keeps on purpose; 'reused', its address was allocated again later, so its FREE is missing. A FREE that the tool made
 -- up at exit is no release. Weights and caches are held to the end on purpose: what grows is in

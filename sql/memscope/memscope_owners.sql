@@ -2,9 +2,9 @@
 -- What is each block for? The blocks, with one category for the owners of all versions of the tool.
 --
 -- Parameters: path and on_error as in memscope_blocks.
--- Columns: those of memscope_blocks, and category: weights, gradients, optimizer, activations, kv_cache,
---   all_gather_buffer, graph_pool, profile_or_warmup, operator_temporaries, driver:MODULE (blocks of the driver, such
---   as driver:HCCL), other, unlabelled.
+-- Columns: those of memscope_blocks, category (weights, gradients, optimizer, activations, kv_cache,
+--   all_gather_buffer, graph_pool, profile_or_warmup, operator_temporaries, driver:MODULE for blocks of the driver,
+--   such as driver:HCCL, other, unlabelled).
 -- Owners are text with levels that vary, and whoever labels can write anything: where this does not fit, group by
 -- owner, or map it with a CASE or a table of your own.
 SELECT *,

@@ -3,7 +3,7 @@
 --
 -- Parameters: path and on_error as in memscope_blocks.
 -- Columns: source_path, pid, device, pool, id (order within a process), ts_ns (ns), event (MALLOC or FREE), size
---   (bytes), pool_used, pool_total (bytes in use and reserved after it), idle_bytes (reserved and not in use),
+--   (bytes), pool_used and pool_total (bytes in use and reserved after it), idle_bytes (reserved and not in use),
 --   idle_share (of pool_total, 0 to 1).
 -- What the tool makes up at the end is no release. HAL and host memory are no pools: they state no totals.
 SELECT source_path, pid, device, pool, id, ts_ns, event, size, pool_used, pool_total,

@@ -3,11 +3,11 @@
 --
 -- Parameters: path and on_error as in memscope_blocks; factor, how far from the median an outlier is.
 -- Values: factor number > 0
--- Columns: source_path, run_dir, pid, device, pool, role (rollout, train or both, as far as owners tell), peak_used,
---   peak_reserved (bytes, the most that the pool states; NULL for HAL and host memory, which state none), vs_median
---   (peak_used divided by the median of the processes with the same role and pool), outlier (vs_median is above factor
---   or below 1 / factor), blocks, allocated (bytes of all blocks), never_freed (bytes that the program never
---   released).
+-- Columns: source_path, run_dir, pid, device, pool, role (rollout, train or both, as far as owners tell), peak_used
+--   and peak_reserved (bytes, the most that the pool states; NULL for HAL and host memory, which state none),
+--   vs_median (peak_used divided by the median of the processes with the same role and pool), outlier (vs_median is
+--   above factor or below 1 / factor), blocks, allocated (bytes of all blocks), never_freed (bytes that the program
+--   never released).
 -- Nothing in the files names a rank: tell them by device and process. Peaks include what was allocated before the
 -- recording began. For one role the ranks should be alike.
 SELECT source_path, run_dir, pid, device, pool, role, peak_used, peak_reserved, vs_median,

@@ -3,8 +3,8 @@
 --
 -- Parameters: path and on_error as in memscope_events.
 -- Columns: source_path, pid, device (NULL: events without a device, such as the start and the end of the recording),
---   first_ts, last_ts (ns), seconds, events, then counts of them: mallocs, frees (by the program), tool_frees (made up
---   by the tool: the program never released the block), accesses (none: memscope_inefficient finds nothing),
+--   first_ts and last_ts (ns), seconds, events, then counts of them: mallocs, frees (by the program), tool_frees
+--   (made up by the tool: the program never released the block), accesses (none: memscope_inefficient finds nothing),
 --   operators, kernels, marks (mstx marks and ranges), steps (ends of msmemscope.step()), snapshots, oom_records,
 --   with_owner, with_py_stack, with_c_stack.
 -- mallocs without tool_frees, and far more of them than frees, are a sign of 26.0 or 26.1; neither tool_frees nor a

@@ -3,9 +3,10 @@
 -- highest level in it, so that a picture of a few hundred points keeps every peak.
 --
 -- Parameters: path and on_error as in memscope_blocks; buckets, how many per process, device and pool.
--- Columns: source_path, pid, device, pool, bucket (from 0), from_ns, to_ns (ns; to_ns is outside), changes (allocations
---   and releases in it), used_high, reserved_high (bytes, the most that the pool states), used_end (bytes in use at its
---   end).
+-- Values: buckets integer >= 1
+-- Columns: source_path, pid, device, pool, bucket (from 0), from_ns and to_ns (ns; to_ns is outside), changes
+--   (allocations and releases in it), used_high and reserved_high (bytes, the most that the pool states), used_end
+--   (bytes in use at its end).
 -- The level at the beginning of a bucket counts in it, so a bucket without changes carries the level on. The highest
 -- used_high is the peak of memscope_owners_at_peak. All buckets of a pool are equally many whole ns wide, so the last one
 -- can reach beyond the last change. HAL and host memory state no totals and have no rows.

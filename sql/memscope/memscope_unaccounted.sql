@@ -3,8 +3,8 @@
 -- per process, device, pool and step, and one for what comes after the last step.
 --
 -- Parameters: path and on_error as in memscope_blocks.
--- Columns: source_path, pid, device, pool, step (NULL: after the end of the last step), last_id, last_ts (last event
---   of the pool up to the end of the step; ns), pool_used (bytes in use after it, as the pool states them),
+-- Columns: source_path, pid, device, pool, step (NULL: after the end of the last step), last_id and last_ts (last
+--   event of the pool up to the end of the step; ns), pool_used (bytes in use after it, as the pool states them),
 --   known_bytes (in blocks that the file has), unaccounted (the difference), growth (of unaccounted, since the row
 --   before).
 -- The tool writes a block when it is released or when the process exits, so after a kill everything that was alive,

@@ -6,9 +6,9 @@
 --   the first frame of the Python stack tells blocks of one owner apart.
 -- Values: from_ns integer; to_ns integer
 -- Columns: source_path, pid, device, pool, owner, category (see memscope_owners), py_stack_top (NULL unless stacks),
---   held_before (bytes held at from_ns, before what happens in that moment), allocated, released (bytes, from from_ns
---   to to_ns, both included), held_after (bytes; held_before + allocated - released), kept (bytes that were allocated
---   in between and are held at to_ns), allocations, releases.
+--   held_before (bytes held at from_ns, before what happens in that moment), allocated and released (bytes, from
+--   from_ns to to_ns, both included), held_after (bytes; held_before + allocated - released), kept (bytes that were
+--   allocated in between and are held at to_ns), allocations, releases.
 -- Blocks older than the recording are in none of them. A FREE that the tool made up is no release. HAL and the other
 -- pools are two views of the same memory: never add them up.
 SELECT source_path, pid, device, pool, owner, category, CASE WHEN $stacks THEN py_stack_top END AS py_stack_top,

@@ -5,9 +5,9 @@
 -- Parameters: factor, how many usual distances are too far; rtol, the smallest usual distance, as a share of the
 --   median; path, micro_step, scope and on_error as in dump_trend.
 -- Values: factor number > 0; rtol number >= 0; scope 'reference' or 'all'
--- Columns: role, source_step, step, local_micro_step, rank, entry_no, tensor_no, module_key, metric_name, target_name,
---   target_micro_step, io_kind, statistic (norm, max, min or mean), value (as written), median and mad (of the finite
---   values of all ranks), deviation (in usual distances), ranks (that have the tensor).
+-- Columns: role, source_step, step, local_micro_step, rank, entry_no, tensor_no, module_key, metric_name,
+--   target_name, target_micro_step, io_kind, statistic (norm, max, min or mean), value (as written), median and mad
+--   (of the finite values of all ranks), deviation (in usual distances), ranks (that have the tensor).
 -- The usual distance is the larger of 1.4826 * mad and rtol * |median|; mad is the median of |value - median|, and
 -- 1.4826 * mad is the standard deviation of normally distributed values, without being moved by the outliers.
 -- Where all others are equal, mad is 0 and rtol alone decides; where their median is 0 too, any other value is an

@@ -5,9 +5,12 @@
 -- Parameters: target, the target_name; statistic, 'norm', 'max', 'min' or 'mean'; factor, how many usual distances from
 --   the median are outside; rtol, the smallest usual distance, as a share of the median; path, micro_step, scope and
 --   on_error as in dump_trend.
+-- Values: target text; statistic 'norm' or 'max' or 'min' or 'mean'; factor number > 0; rtol number >= 0; scope
+--   'reference' or 'all'
 -- Columns: role, rank, metric_name, target_name, target_micro_step, step, source_step, local_micro_step, entry_no,
 --   tensor_no, value (as written), median and mad (of the finite values of this role, rank, metric and call over all
---   steps), low and high (the ends of the band), outside (of it; NaN and infinities are, where other steps are finite).
+--   steps), low and high (the ends of the band), outside (of it; NaN and infinities are, where other steps are
+--   finite).
 -- The usual distance is the larger of 1.4826 * mad and rtol * |median|, as in trend_rank_outliers, which compares
 -- ranks and not steps. A value that is NULL is not outside. With one or two steps nothing is usual: then no value is
 -- outside but those that are not finite.

@@ -1,14 +1,14 @@
 -- trend_summary(path, micro_step => true, scope => 'all', on_error => 'strict')
--- What is in this dump? One row per role, metric and reason why the reference leaves tensors out: how much there is,
+-- What is in this dump? One row per role, metric and reason why msprobe data2db leaves tensors out: how much there is,
 -- and how many of the statistics are NaN, infinite, missing, or too large for a trend database.
 --
 -- Parameters: path, micro_step, scope and on_error as in dump_trend. With scope => 'reference' nothing is left out.
 -- Values: scope 'reference' or 'all'
--- Columns: role, metric_name (NULL: the key names none), reference_skip (NULL: the reference takes them), tensors
+-- Columns: role, metric_name (NULL: the key names none), reference_skip (NULL: msprobe data2db takes them), tensors
 --   (rows of dump_trend), targets (names with call index), ranks, source_steps (step directories), steps (global
---   steps: with micro_step they count micro-steps), first_step, last_step (global), then counts of statistics, four
---   for each tensor: missing (NULL), nan, positive_infinity, negative_infinity, clipped (finite, and beyond 1e9 on
---   either side, where a trend database has 1e9).
+--   steps: with micro_step they count micro-steps), first_step and last_step (global), then counts of statistics
+--   (four for each tensor): missing (NULL), nan, positive_infinity, negative_infinity, clipped (finite, and beyond
+--   1e9 on either side, where a trend database has 1e9).
 -- Infinities are not in clipped, though a trend database changes them too, to 1000000001; NaN becomes NULL in it.
 -- targets, ranks and steps of several rows overlap: they cannot be added up.
 SELECT role, metric_name, reference_skip, count(*) AS tensors,

@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
+use super::columns::DescribedColumns;
 use super::own_names::give_own_names;
 use super::values::Values;
 
@@ -159,8 +160,13 @@ impl LibraryFunction {
         found.map(|parameter| parameter.values.texts()).unwrap_or_default()
     }
 
-    /// A call that can be planned, for its columns: nothing is read for that, so any path will do.
-    pub fn sample_call(&self) -> String {
+    /// What the header says about the columns of its rows.
+    pub fn columns(&self) -> DescribedColumns {
+        DescribedColumns::read(&self.source)
+    }
+
+    /// A call that can be planned, to learn the types of the columns: planning reads nothing.
+    pub fn any_call(&self) -> String {
         let required = self.parameters.iter().filter(|p| p.default.is_none());
         let arguments: Vec<String> = required.map(|p| p.values.sample()).collect();
         format!("{}({})", self.name, arguments.join(", "))
@@ -225,19 +231,21 @@ impl LibraryFunction {
     }
 }
 
-/// What the header says about the values of parameters, by name: `-- Values: name values; ...`, which may
-/// go on in lines that are indented.
+/// What the header says about the values of parameters, by name: `-- Values: name values; ...`.
 fn values_line(source: &str) -> Vec<(String, String)> {
-    let comments = source.lines().map_while(|l| l.strip_prefix("--"));
-    let mut lines =
-        comments.map(|l| l.strip_prefix(' ').unwrap_or(l)).skip_while(|l| !l.starts_with("Values:"));
-    let Some(first) = lines.next() else { return vec![] };
-    let mut text = first.trim_start_matches("Values:").to_owned();
-    lines.take_while(|l| l.starts_with(' ')).for_each(|l| text.push_str(l));
+    let text = header_line(source, "Values:");
     let pairs = text.split(';').filter_map(|one| one.trim().split_once(' '));
-    pairs
-        .map(|(name, values)| (name.to_owned(), values.split_whitespace().collect::<Vec<_>>().join(" ")))
-        .collect()
+    pairs.map(|(name, values)| (name.to_owned(), values.to_owned())).collect()
+}
+
+/// What follows a word in the header, in its line and in those below that are indented, with single spaces.
+pub(super) fn header_line(source: &str, word: &str) -> String {
+    let comments = source.lines().map_while(|l| l.strip_prefix("--"));
+    let mut lines = comments.map(|l| l.strip_prefix(' ').unwrap_or(l)).skip_while(|l| !l.starts_with(word));
+    let Some(first) = lines.next() else { return String::new() };
+    let mut text = first.trim_start_matches(word).to_owned();
+    lines.take_while(|l| l.starts_with(' ')).for_each(|l| text.push_str(l));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn first_words(text: &str) -> String {

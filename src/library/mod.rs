@@ -15,7 +15,10 @@
 //! ```sql
 //! -- Values: mark text; start_index integer >= 0; window number > 0 or 'auto'
 //! ```
+//!
+//! A line `-- Columns:` names and explains the columns of the rows.
 
+mod columns;
 mod function;
 mod own_names;
 mod planner;
@@ -29,6 +32,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use datafusion::common::{Result, plan_err};
 use include_dir::{Dir, include_dir};
 
+pub use columns::{DescribedColumn, DescribedColumns};
 pub use function::LibraryFunction;
 pub use planner::LibraryPlanner;
 

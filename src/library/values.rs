@@ -94,6 +94,21 @@ impl Values {
         self.0.iter().filter_map(exactly).collect()
     }
 
+    /// One of them, as SQL; a number when nothing is known.
+    pub(super) fn any(&self) -> String {
+        match self.0.first() {
+            Some(Kind::Path) => "'.'".to_owned(),
+            Some(Kind::Text) => "''".to_owned(),
+            Some(Kind::Exactly(text)) => format!("'{text}'"),
+            Some(Kind::Boolean) => "true".to_owned(),
+            Some(Kind::Null) => "NULL".to_owned(),
+            Some(Kind::Number { least: Some((least, itself)), .. }) => {
+                (if *itself { *least } else { least + 1.0 }).to_string()
+            }
+            Some(Kind::Number { least: None, .. }) | None => "0".to_owned(),
+        }
+    }
+
     /// Whether an argument can be told to be wrong; what was found and expected, when it is.
     pub(super) fn refuse(&self, argument: &Expr) -> Option<String> {
         let given = given(argument);
@@ -246,6 +261,7 @@ mod tests {
             (Values::new("n", None, None).unwrap(), vec!["5", "'a'", "NULL", "true"], vec![]),
         ] {
             good.iter().for_each(|argument| assert_eq!(refused(&values, argument), None, "{values:?}"));
+            assert_eq!(refused(&values, &values.any()), None, "{values:?}");
             bad.iter()
                 .for_each(|argument| assert!(refused(&values, argument).is_some(), "{values:?} {argument}"));
         }

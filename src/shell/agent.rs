@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
+use rl_insight_sql::reference::sql_type;
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
 use super::invocation::Caps;
-use super::listing::sql_type;
 use super::output::{JsonRows, JsonStyle};
 use super::voice::Voice;
 

@@ -9,7 +9,7 @@ use datafusion::common::TableReference;
 use datafusion::error::Result;
 use datafusion::logical_expr::Documentation;
 use datafusion::prelude::SessionContext;
-use rl_insight_sql::library::LibraryPlanner;
+use rl_insight_sql::reference::{columns_of, sql_type};
 use rl_insight_sql::session;
 use rl_insight_sql::table::all_table_functions;
 
@@ -127,17 +127,7 @@ pub(crate) async fn columns(
 /// # Errors
 /// When a call of it cannot be planned.
 pub(crate) async fn function_schema(context: &SessionContext, name: &str) -> Result<Option<Arc<Schema>>> {
-    if let Some(function) = all_table_functions().iter().find(|f| f.name == name) {
-        return Ok(Some(function.schema()));
-    }
-    let library = session::library(context)?;
-    let Some(function) = library.get(name) else { return Ok(None) };
-    // In a session of its own: in this one, paths may be confined to a directory.
-    let context = session::context(session::config())?;
-    context.register_relation_planner(Arc::new(LibraryPlanner::new(library)))?;
-    let sql = format!("SELECT * FROM {}", function.sample_call());
-    let frame = context.sql(&sql).await?;
-    Ok(Some(Arc::new(frame.schema().as_arrow().clone())))
+    columns_of(&session::library(context)?, name).await
 }
 
 /// Names of tables and views, without those of the information schema.
@@ -180,19 +170,6 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let pattern = pattern.replace('%', "*");
     let pattern = if pattern.contains(['*', '?']) { pattern } else { pattern.replace('_', "?") };
     glob::Pattern::new(&pattern.to_lowercase()).is_ok_and(|p| p.matches(&name.to_lowercase()))
-}
-
-/// The name of a type in SQL, or that of the engine.
-pub(crate) fn sql_type(data_type: &DataType) -> String {
-    match data_type {
-        DataType::Int64 => "BIGINT".to_owned(),
-        DataType::Int32 => "INT".to_owned(),
-        DataType::Float64 => "DOUBLE".to_owned(),
-        DataType::Boolean => "BOOLEAN".to_owned(),
-        DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => "VARCHAR".to_owned(),
-        DataType::Dictionary(_, value) => sql_type(value),
-        other => other.to_string(),
-    }
 }
 
 /// Rows of texts.

@@ -6,7 +6,6 @@ mod external;
 mod function;
 mod named_arguments;
 mod provider;
-mod reference;
 mod step_pairs;
 mod unpushed;
 
@@ -16,5 +15,4 @@ pub use external::ExternalTables;
 pub use function::FormatFunction;
 pub use named_arguments::NamedArguments;
 pub use provider::UnitTable;
-pub use reference::reference_page;
 pub use step_pairs::{STEP_PAIRS, StepPairsFunction};

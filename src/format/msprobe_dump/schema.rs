@@ -61,7 +61,7 @@ columns! {
     Step "step" Int64 false "global step: micro-steps counted through all steps; with micro_step => false the number of the step directory",
     MetricName "metric_name" Utf8View true "forward, backward, recompute or parameters_grad; NULL when the key names none",
     TargetName "target_name" Utf8View false "module or API and the tensor of it, for example Module.layer.Linear.output.0",
-    VppStage "vpp_stage" Int64 false "always 0, as in the reference",
+    VppStage "vpp_stage" Int64 false "always 0, as in msprobe data2db",
     TargetMicroStep "target_micro_step" Int64 false "call index of the target inside its micro-step",
     Norm "norm" Float64 true "L2 norm as written: NaN and infinities are themselves, NULL when there is none",
     Max "max" Float64 true "largest element, as written",
