@@ -43,7 +43,8 @@ SELECT leak.source_path, leak.pid, first_value(leak.device) AS device, first_val
   first_value(leak.freed_by) AS freed_by, first_value(leak.free_ts) AS free_ts
 FROM (
   -- A driver block once for each 2 MiB that it covers, to find what lies in it.
-  SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 2097152, (b.ptr + least(b.size, 1099511627776) - 1) / 2097152 + 1)
+  SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 2097152,
+      b.ptr / 2097152 + (b.ptr % 2097152 + least(b.size, 1099511627776) - 1) / 2097152 + 1)
     ELSE make_array(0) END) AS page
   FROM (
     SELECT source_path, pid, device, pool, malloc_id, malloc_ts, ptr, size, owner, py_stack, c_stack, freed_by, free_id,
