@@ -19,7 +19,8 @@ SELECT h.source_path, h.pid, first_value(h.device) AS device, h.malloc_id, first
 FROM (
   -- Once for each 2 MiB that it covers, to find what lies in it.
   SELECT source_path, pid, device, malloc_id, malloc_ts, ptr, size, owner, alloc_type, page_type, freed_by, free_id,
-    free_ts, unnest(range(ptr / 2097152, (ptr + least(size, 1099511627776) - 1) / 2097152 + 1)) AS page
+    free_ts,
+    unnest(range(ptr / 2097152, ptr / 2097152 + (ptr % 2097152 + least(size, 1099511627776) - 1) / 2097152 + 1)) AS page
   FROM memscope_blocks($path, on_error => $on_error)
   WHERE pool = 'HAL' AND malloc_id IS NOT NULL AND size > 0 AND size >= $min_size
 ) AS h

@@ -22,7 +22,8 @@ FROM (
     -- A driver block once for each 2 MiB that it covers, to find what lies in it.
     SELECT source_path, pid, device, pool, malloc_id, malloc_ts, ptr, size, owner, category,
       CASE WHEN $stacks THEN py_stack_top END AS site,
-      unnest(CASE WHEN pool = 'HAL' AND size > 0 THEN range(ptr / 2097152, (ptr + least(size, 1099511627776) - 1) / 2097152 + 1)
+      unnest(CASE WHEN pool = 'HAL' AND size > 0 THEN range(ptr / 2097152,
+        ptr / 2097152 + (ptr % 2097152 + least(size, 1099511627776) - 1) / 2097152 + 1)
         ELSE make_array(ptr / 2097152) END) AS page
     FROM memscope_owners($path, on_error => $on_error)
     WHERE freed_by <> 'program' AND malloc_id IS NOT NULL
