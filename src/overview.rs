@@ -3,6 +3,7 @@
 //! No data file is opened, so a tree of thousands of ranks is surveyed in about a second.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -44,6 +45,8 @@ pub struct Found {
     pub steps: BTreeSet<i64>,
     /// Their processes, when the format tells processes apart and not ranks.
     pub processes: BTreeSet<i64>,
+    /// Their devices, as far as directories are named after them, each with the piece it belongs to.
+    pub devices: BTreeSet<(String, u64)>,
     /// Size of their files together, in bytes.
     pub bytes: u64,
     /// How many have a problem that can be seen without opening them, with those that belong to none.
@@ -64,6 +67,7 @@ impl Found {
             ranks: BTreeSet::new(),
             steps: BTreeSet::new(),
             processes: BTreeSet::new(),
+            devices: BTreeSet::new(),
             bytes: 0,
             with_problems: 0,
             files: vec![],
@@ -104,6 +108,13 @@ impl Found {
                 ("source_step" | "step", KeyValue::Int(step)) => drop(self.steps.insert(*step)),
                 _ => {}
             }
+        }
+        // Profiles have such directories too, but tell ranks apart.
+        let of_processes = format.key_columns().iter().any(|column| column.name == "run_pid");
+        for file in unit.files.iter().filter(|_| of_processes) {
+            let number = |name: &OsStr| name.to_str()?.strip_prefix("device_")?.parse().ok();
+            let device = file.path.components().rev().find_map(|part| number(part.as_os_str()));
+            self.devices.extend(device.map(|device| (unit.source_path.clone(), device)));
         }
         self.files.extend(unit.files.into_iter().map(|f| f.path));
     }

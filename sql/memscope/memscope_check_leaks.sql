@@ -9,8 +9,8 @@
 --   owner, py_stack.
 -- The blocks are those of the tool; most of them usually are segments that a caching pool keeps on purpose, so ask
 -- memscope_leaks first. Different on purpose: all processes, devices and files at once, also databases; bytes, owner
--- and stack; each process for itself, where several share a file; a device with too few marks, or a file without any,
--- has no rows instead of a message.
+-- and stack; each process for itself, where several share a file; a device with too few marks has no rows when others
+-- have them; when none has them, that is an error.
 SELECT source_path, pid, device, id AS event_id, concat('0x', lpad(to_hex(ptr), 16, '0')) AS address, size AS bytes,
   size / 1048576.0 AS mb, owner, py_stack
 FROM (
@@ -32,4 +32,24 @@ FROM (
   )
   WHERE mark_no IS NULL AND id >= a AND id <= c
 )
-WHERE event = 'MALLOC' AND id <= b AND freed_at IS NULL
+WHERE event = 'MALLOC' AND id <= b AND freed_at IS NULL AND
+  -- The marks that there are, if the three that are asked for are not among them.
+  (
+    SELECT must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) > $start_index + 2, concat('memscope_check_leaks: ',
+      CASE WHEN bool_or(name = $mark) THEN concat('start_index ', $start_index, ' needs 3 marks ''', $mark,
+        ''' from that one on, there are ', max(marks) FILTER (WHERE name = $mark), ' (0 to ',
+        max(marks) FILTER (WHERE name = $mark) - 1, ')')
+        ELSE concat('no mark ''', $mark, ''' that has a device; marks there are: ',
+          coalesce(string_agg(concat(name, ' (', marks, ')'), ', ' ORDER BY place) FILTER (WHERE place <= 20), 'none'),
+          CASE WHEN count(*) > 20 THEN concat(' and ', count(*) - 20, ' more') END) END))
+    FROM (
+      SELECT name, max(marks) AS marks, row_number() OVER (ORDER BY max(marks) DESC, name) AS place
+      FROM (
+        SELECT source_path, pid, device, coalesce(name, '') AS name, count(*) AS marks
+        FROM memscope_events($path, on_error => $on_error)
+        WHERE event = 'MSTX' AND event_type = 'Mark' AND device IS NOT NULL
+        GROUP BY source_path, pid, device, name
+      )
+      GROUP BY name
+    )
+  )

@@ -8,7 +8,7 @@
 -- The tool prints only the smallest and the largest ratio of the run; here every step is a row. As there, a window
 -- reaches from the end of one step to the end of the next, so what happens between two steps counts to the later one,
 -- except before step 2; and zeros before the pool is used again do not count. The tool forgets its record after a step
--- in which the pool was empty; here it stays.
+-- in which the pool was empty; here it stays. Without any step it is an error.
 SELECT source_path, pid, device, pool, step, CASE WHEN last_empty > first_used THEN 0 ELSE min_used END AS min_used,
   max_used, CAST(CASE WHEN last_empty > first_used THEN 0 ELSE min_used END AS DOUBLE) / max_used AS min_max_ratio,
   pool_events
@@ -48,4 +48,8 @@ FROM (
     AND t.id > s.from_id AND t.id < s.id
   GROUP BY t.source_path, t.pid, t.device, t.pool, s.step, s.id
 )
-WHERE max_used > 0
+WHERE max_used > 0 AND (
+    SELECT must(count(*) > 0, concat('memscope_fluctuation: no steps in the files, neither mstx ranges ''step start'' ',
+      'nor msmemscope.step(); memscope_pool_timeline has what is in use after each event'))
+    FROM memscope_steps($path, on_error => $on_error) WHERE kind = 'open'
+  )

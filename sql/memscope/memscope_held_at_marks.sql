@@ -10,8 +10,9 @@
 --   (ns), mark (name of the point; NULL for steps), step (NULL for marks), owner, category (see memscope_owners),
 --   py_stack_top (NULL unless stacks), blocks, bytes, growth (bytes, since the pass before; NULL at the first),
 --   growth_since_first (bytes, since the first pass; what was not held then counts from 0).
--- A point without a device counts for all devices of its process. What nothing is left of has no row. HAL and the
--- other pools are two views of the same memory: choose one with WHERE pool = ...
+-- It is an error when there is no such point at all. A point without a device counts for all devices of its process.
+-- What nothing is left of has no row. HAL and the other pools are two views of the same memory: choose one with WHERE
+-- pool = ...
 WITH memscope_held_at_marks_passes AS (
   -- The passes of each device; `stream` is its name, or empty for devices that have none of their own.
   SELECT source_path, pid, device, devices, coalesce(device, '') AS stream, id, ts_ns, mark, step,
@@ -77,6 +78,26 @@ FROM (
   ) AS h
   JOIN memscope_held_at_marks_passes AS p
     ON h.source_path = p.source_path AND h.pid = p.pid AND h.stream = p.stream AND h.pass = p.pass
+  WHERE (
+    SELECT must(count(*) FILTER (WHERE here) > 0, concat('memscope_held_at_marks: ',
+      CASE WHEN $mark IS NULL THEN 'no step ends in the files, and no mark was asked for'
+        ELSE concat('no point like ''', $mark, '''') END,
+      '; points there are: ', coalesce(string_agg(concat(name, ' (', points, ')'), ', ' ORDER BY place)
+        FILTER (WHERE place <= 20 AND name IS NOT NULL), 'none'),
+      CASE WHEN count(name) > 20 THEN concat(' and ', count(name) - 20, ' more') END))
+    FROM (
+      SELECT name, coalesce(name LIKE $mark, name IS NULL) AS here, count(*) AS points,
+        row_number() OVER (ORDER BY name IS NULL, count(*) DESC, name) AS place
+      FROM (
+        SELECT coalesce(name, '') AS name FROM memscope_events($path, on_error => $on_error)
+        WHERE event = 'SNAPSHOT' OR event = 'MSTX' AND event_type IN ('Mark', 'Range_start')
+        UNION ALL
+        SELECT CAST(NULL AS VARCHAR) FROM memscope_steps($path, on_error => $on_error)
+        WHERE $mark IS NULL AND kind = 'check' AND step_end
+      )
+      GROUP BY name
+    )
+  )
   WINDOW owners AS (PARTITION BY h.source_path, h.pid, h.device, h.pool, h.owner, h.category, h.py_stack_top
     ORDER BY h.pass)
 )

@@ -4,10 +4,12 @@
 --
 -- Parameters: path and on_error as in memscope_blocks; mark, the exact text of an mstx mark; start_index, which of
 --   these marks is the first one, counted from 0 (the next ones are the second and the third); pool, whose blocks:
---   'HAL' (the driver), 'PTA', 'ATB', 'MINDSPORE', 'HOST_PINNED', ...
--- Values: mark text; start_index integer >= 0; pool text
+--   'HAL' (the driver), 'PTA', 'ATB', 'MINDSPORE', 'HOST_PINNED' or 'PTA_WORKSPACE'.
+-- Values: mark text; start_index integer >= 0;
+--   pool 'HAL' or 'HOST_PINNED' or 'PTA' or 'PTA_WORKSPACE' or 'ATB' or 'MINDSPORE'
 -- Columns: source_path, pid, device, pool, malloc_id, malloc_ts (ns), address, bytes, owner, py_stack, c_stack,
 --   freed_by (program: it is released, but after the third mark), free_ts (ns).
+-- It is an error when no device has the three marks; a device without them, when others have them, has no rows.
 -- Answers better than the tool's check_leaks (see memscope_check_leaks): a driver block in which blocks of a pool were
 -- allocated while it was held is a segment of that pool and no leak; marks without a device count for all devices of
 -- their process; an address that is allocated again had been released, though its FREE is missing.
@@ -42,7 +44,7 @@ SELECT leak.source_path, leak.pid, first_value(leak.device) AS device, first_val
   first_value(leak.owner) AS owner, first_value(leak.py_stack) AS py_stack, first_value(leak.c_stack) AS c_stack,
   first_value(leak.freed_by) AS freed_by, first_value(leak.free_ts) AS free_ts
 FROM (
-  -- A driver block once for each 2 MiB that it covers, to find what lies in it.
+  -- A driver block once for each 2 MiB that it covers, to find what lies in it; a larger one than 1 TiB is damaged.
   SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 2097152,
       b.ptr / 2097152 + (b.ptr % 2097152 + least(b.size, 1099511627776) - 1) / 2097152 + 1)
     ELSE make_array(0) END) AS page
@@ -64,5 +66,30 @@ LEFT JOIN (
   ON leak.source_path = inside.source_path AND leak.pid = inside.pid AND leak.device = inside.device
     AND leak.page = inside.page AND leak.pool = 'HAL' AND inside.ptr >= leak.ptr AND inside.ptr < leak.ptr + leak.size
     AND inside.malloc_id > leak.malloc_id AND (leak.free_id IS NULL OR inside.malloc_id < leak.free_id)
+WHERE
+  -- The marks that there are, if the three that are asked for are not among them.
+  (
+    SELECT must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) > $start_index + 2, concat('memscope_leaks: ',
+      CASE WHEN bool_or(name = $mark) THEN concat('start_index ', $start_index, ' needs 3 marks ''', $mark,
+        ''' from that one on, there are ', max(marks) FILTER (WHERE name = $mark), ' (0 to ',
+        max(marks) FILTER (WHERE name = $mark) - 1, ')')
+        ELSE concat('no mark ''', $mark, '''; marks there are: ',
+          coalesce(string_agg(concat(name, ' (', marks, ')'), ', ' ORDER BY place) FILTER (WHERE place <= 20), 'none'),
+          CASE WHEN count(*) > 20 THEN concat(' and ', count(*) - 20, ' more') END) END))
+    FROM (
+      SELECT name, max(marks) AS marks, row_number() OVER (ORDER BY max(marks) DESC, name) AS place
+      FROM (
+        SELECT name, coalesce(sum(marks) FILTER (WHERE device IS NULL), 0)
+          + coalesce(max(marks) FILTER (WHERE device IS NOT NULL), 0) AS marks
+        FROM (
+          SELECT source_path, pid, device, coalesce(name, '') AS name, count(*) AS marks
+          FROM memscope_events($path, on_error => $on_error) WHERE event = 'MSTX' AND event_type = 'Mark'
+          GROUP BY source_path, pid, device, name
+        )
+        GROUP BY source_path, pid, name
+      )
+      GROUP BY name
+    )
+  )
 GROUP BY leak.source_path, leak.pid, leak.malloc_id
 HAVING count(inside.malloc_id) = 0

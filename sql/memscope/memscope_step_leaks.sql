@@ -9,6 +9,7 @@
 -- of step 2 and later, still held at the end of the next step, even if released after that. So blocks of the first and
 -- of the last step are never in it (memscope_growth_by_stack sees them), and what lives for two steps on purpose is.
 -- An address that is allocated again while it is held counts once, from its first allocation to the next release.
+-- Without any step it is an error.
 SELECT leak.source_path, leak.pid, first_value(leak.device) AS device, first_value(leak.pool) AS pool,
   first_value(leak.step) AS step, leak.malloc_id, first_value(b.malloc_ts) FILTER (WHERE b.malloc_id = leak.malloc_id)
     AS malloc_ts,
@@ -52,7 +53,12 @@ FROM (
     ON s.source_path = b.source_path AND s.pid = b.pid AND s.page = greatest(least(b.malloc_id, 67108864), 0) / 256
   WHERE (s.device = b.device OR s.device IS NULL AND NOT coalesce(array_has(s.devices, b.device), false))
     AND b.malloc_id > s.id AND b.malloc_id < s.next_id AND (b.free_id IS NULL OR b.free_id > s.check_id)
-    AND b.pool IN ('PTA', 'ATB', 'MINDSPORE')
+    AND b.pool IN ('PTA', 'ATB', 'MINDSPORE') AND (
+      SELECT must(count(*) > 0, concat('memscope_step_leaks: ',
+        'no steps in the files, neither mstx ranges ''step start'' ',
+        'nor msmemscope.step(); memscope_leaks looks between marks, memscope_never_freed at the end'))
+      FROM memscope_steps($path, on_error => $on_error) WHERE kind = 'open'
+    )
 ) AS leak
 JOIN memscope_blocks($path, on_error => $on_error) AS b
   ON leak.source_path = b.source_path AND leak.pid = b.pid AND leak.device = b.device AND leak.pool = b.pool

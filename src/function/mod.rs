@@ -1,5 +1,6 @@
 //! Functions of queries: scalar ones, of the values of one row, and window functions.
 
+mod must;
 mod one_of;
 mod running;
 mod stack_frame;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{ScalarUDF, WindowUDF};
 
+pub use must::Must;
 pub use one_of::OneOf;
 pub use running::{Running, Told};
 pub use stack_frame::StackFrame;
@@ -18,6 +20,7 @@ pub use stack_reading::{Reading, StackReading};
 /// All scalar functions, in order of their names. Each one carries its documentation.
 pub fn all_scalar_functions() -> Vec<Arc<ScalarUDF>> {
     let functions = [
+        ScalarUDF::from(Must::new()),
         ScalarUDF::from(OneOf::new()),
         ScalarUDF::from(StackReading::new(Reading::Depth)),
         ScalarUDF::from(StackReading::new(Reading::Folded)),

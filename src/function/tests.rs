@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::cast::AsArray;
 use datafusion::arrow::array::{
-    Array, ArrayRef, DictionaryArray, Int64Array, LargeStringArray, StringArray, StringViewArray,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Int64Array, LargeStringArray, StringArray,
+    StringViewArray,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
 use datafusion::common::Result;
@@ -141,10 +142,26 @@ fn wrong_types_are_planning_errors() {
         ("stack_depth", vec![text(STACK), text(STACK)]),
         ("stack_frame", vec![text(STACK)]),
         ("stack_frame", vec![text(STACK), number()]),
+        ("must", vec![text("per"), text("message")]),
         ("one_of", vec![text("per")]),
     ] {
         let error = call(name, args).unwrap_err().to_string();
         assert!(error.contains(&format!("{name}: expected")), "{error}");
+    }
+}
+
+#[test]
+fn must_tells_the_message_of_the_first_row_that_does_not_hold() {
+    let of = |conditions: Vec<Option<bool>>, messages: Vec<&str>| {
+        let conditions: ArrayRef = Arc::new(BooleanArray::from(conditions));
+        let messages: ArrayRef = Arc::new(StringViewArray::from(messages));
+        call("must", vec![ColumnarValue::Array(conditions), ColumnarValue::Array(messages)])
+    };
+    let holds = of(vec![Some(true), Some(true)], vec!["a", "b"]).unwrap().into_array(2).unwrap();
+    assert_eq!(holds.as_boolean(), &BooleanArray::from(vec![true, true]));
+    for missing in [Some(false), None] {
+        let error = of(vec![Some(true), missing], vec!["a", "b"]).unwrap_err().to_string();
+        assert!(error.ends_with(": b"), "{error}");
     }
 }
 

@@ -94,21 +94,6 @@ impl Values {
         self.0.iter().filter_map(exactly).collect()
     }
 
-    /// One of them, as SQL; a number when nothing is known.
-    pub(super) fn any(&self) -> String {
-        match self.0.first() {
-            Some(Kind::Path) => "'.'".to_owned(),
-            Some(Kind::Text) => "''".to_owned(),
-            Some(Kind::Exactly(text)) => format!("'{text}'"),
-            Some(Kind::Boolean) => "true".to_owned(),
-            Some(Kind::Null) => "NULL".to_owned(),
-            Some(Kind::Number { least: Some((least, itself)), .. }) => {
-                (if *itself { *least } else { least + 1.0 }).to_string()
-            }
-            Some(Kind::Number { least: None, .. }) | None => "0".to_owned(),
-        }
-    }
-
     /// Whether an argument can be told to be wrong; what was found and expected, when it is.
     pub(super) fn refuse(&self, argument: &Expr) -> Option<String> {
         let given = given(argument);

@@ -74,7 +74,7 @@ fn line(found: &Found) -> String {
     if !found.processes.is_empty() {
         let plural = if found.processes.len() == 1 { "" } else { "es" };
         parts.push(format!("{} process{plural}", found.processes.len()));
-    } else {
+    } else if !found.ranks.is_empty() || !found.roles.is_empty() {
         let mut part = counted(found.ranks.len() as u64, "rank");
         let mut names: Vec<&str> = found.roles.iter().map(String::as_str).take(ROLES).collect();
         if found.roles.len() > ROLES {
@@ -85,6 +85,9 @@ fn line(found: &Found) -> String {
             part.push_str(&format!(" in {roles} ({})", names.join(", ")));
         }
         parts.push(part);
+    }
+    if !found.devices.is_empty() {
+        parts.push(counted(found.devices.len() as u64, "device"));
     }
     if let (Some(first), Some(last)) = (found.steps.first(), found.steps.last()) {
         let steps = counted(found.steps.len() as u64, "step");

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::source::{Counter, Finding, Host, Kind, Place, ReadError};
 
+use super::misfit::Field;
 use super::record::Flaw;
 
 /// Varieties that were met; each becomes one note per file.
@@ -22,11 +23,20 @@ pub(super) struct Varieties {
 }
 
 /// Where a kind of flaw was met first in a piece, and how often.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Met {
-    flaw: Flaw,
+    what: What,
+    /// What is wrong with the first one.
+    message: String,
     at: usize,
     count: u64,
+}
+
+/// What is told once for each piece, with how often it was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Flaw(Flaw),
+    Field(Field),
 }
 
 /// The findings of one piece.
@@ -44,9 +54,19 @@ impl Faults {
     /// Notes a flaw at a position of the piece; `lost` when its row is left out.
     pub(super) fn add(&mut self, flaw: Flaw, at: usize, lost: bool) {
         self.left_out += u64::from(lost);
-        match self.met.iter_mut().find(|m| m.flaw == flaw) {
+        self.met(What::Flaw(flaw), at, || flaw.message().to_owned());
+    }
+
+    /// Notes a record at a position of the piece that is left out because of one of its fields.
+    pub(super) fn add_field(&mut self, field: Field, found: &[u8], at: usize) {
+        self.left_out += 1;
+        self.met(What::Field(field), at, || field.message(found));
+    }
+
+    fn met(&mut self, what: What, at: usize, message: impl FnOnce() -> String) {
+        match self.met.iter_mut().find(|m| m.what == what) {
             Some(met) => met.count += 1,
-            None => self.met.push(Met { flaw, at, count: 1 }),
+            None => self.met.push(Met { what, message: message(), at, count: 1 }),
         }
     }
 
@@ -63,8 +83,9 @@ impl Faults {
         host.count(Counter::RowsRead, self.rows);
         host.count(Counter::RowsLeftOut, self.left_out);
         for met in &self.met {
-            let kind = if met.flaw == Flaw::Stray { Kind::BadStructure } else { Kind::BadRow };
-            let finding = Finding::problem(kind, path, met.flaw.message());
+            let stray = met.what == What::Flaw(Flaw::Stray);
+            let kind = if stray { Kind::BadStructure } else { Kind::BadRow };
+            let finding = Finding::problem(kind, path, met.message.as_str());
             host.report(finding.at(place(met.at)).times(met.count))?;
         }
         self.varieties.report(path, host)

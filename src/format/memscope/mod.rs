@@ -29,6 +29,7 @@ mod launches;
 mod layout;
 mod lines;
 mod loose_blocks;
+mod misfit;
 mod number;
 mod peek;
 mod python_trace;

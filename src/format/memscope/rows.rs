@@ -14,6 +14,7 @@ use super::database::{self, DUMP_COLUMNS, Dump, Needs};
 use super::faults::{Faults, Varieties};
 use super::in_order::{InOrder, Worker};
 use super::layout::{DUMP_CSV, DUMP_DB};
+use super::misfit;
 use super::record::{self, Flaw, Found, Record};
 
 /// What is made of the records of a piece. Pieces are parsed in parallel, and their outputs come in
@@ -326,6 +327,10 @@ fn parse<C: Collect>(collect: &C, chunk: &Chunk<'_>, first: bool) -> Parsed<C::O
                     faults.add(flaw, at, false);
                 }
             }
+            Found::Broken(Flaw::Fields) => match misfit::find(text(at)) {
+                Some((field, found)) => faults.add_field(field, found, at),
+                None => faults.add(Flaw::Fields, at, true),
+            },
             Found::Broken(flaw) => faults.add(flaw, at, true),
         }
         faults.rows += 1;

@@ -247,6 +247,45 @@ fn a_database_is_read_the_same_by_one_thread_and_by_several() {
 }
 
 #[test]
+fn a_page_of_a_database_that_is_linked_to_again_ends_the_reading() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("memscope_dump_1.db");
+    let columns: Vec<String> = super::database::DUMP_COLUMNS.iter().map(|c| format!("\"{c}\"")).collect();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA page_size = 512; CREATE TABLE memscope_dump ({});
+         WITH RECURSIVE n(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 100)
+         INSERT INTO memscope_dump (\"ID\", \"Event\", \"Event Type\", \"Timestamp(ns)\")
+         SELECT n, 'FREE', 'PTA', 1790000000000000000 FROM n",
+        columns.join(",")
+    ))
+    .unwrap();
+    let root: i64 = db
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'memscope_dump'", [], |row| row.get(0))
+        .unwrap();
+    drop(db);
+    let ids = || {
+        let (rows, notes) = read(&MemscopeEvents, &[&path], &["id"]);
+        (rows.len(), notes.findings().iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(ids(), (100, vec![]));
+    // The root links to the leaves: its second link becomes the first one again.
+    let mut bytes = fs::read(&path).unwrap();
+    let root = (root as usize - 1) * 512;
+    assert_eq!(bytes[root], 5);
+    let cell = |n: usize| {
+        root + usize::from(u16::from_be_bytes([bytes[root + 12 + 2 * n], bytes[root + 13 + 2 * n]]))
+    };
+    let (first, second) = (cell(0), cell(1));
+    bytes.copy_within(first..first + 4, second);
+    fs::write(&path, bytes).unwrap();
+    let (rows, findings) = ids();
+    assert!(rows < 100, "{rows}");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].contains("rows are out of order at rowid 1;"), "{findings:?}");
+}
+
+#[test]
 fn a_count_needs_no_column() {
     let path = case("train_leak");
     let host = Arc::new(Notes::default());

@@ -195,7 +195,7 @@ fn the_listing_counts_processes_and_the_view_holds_their_events() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(done.stdout, "device,n\n0,606\n1,588\ncpu,2\n,6\n");
     let line = done.stderr.lines().find(|l| l.starts_with("memscope ")).unwrap_or_default();
-    assert!(line.contains("memscope_events: 2 processes"), "{}", done.stderr);
+    assert!(line.contains("memscope_events: 2 processes, 2 devices"), "{}", done.stderr);
 }
 
 /// The tool writes its files so that only their owner may read them.
