@@ -7,8 +7,8 @@
 --   other, and so on; micro_step, scope and on_error as in dump_trend. For one step or rank only, give its directory
 --   in both runs as the paths; to compare two steps, give both and align => 'order'.
 -- Values: rtol number >= 0; atol number >= 0; align 'step' or 'order'; scope 'reference' or 'all'
--- Columns: role, source_step (of run A, or of run B where A has none for it) and source_step_b (the step of run B that
---   it is compared with, NULL where there is none), rank, entry_no and tensor_no (the place in execution order: that in
+-- Columns: role, source_step (of run A, or of run B where A has none for it), source_step_b (the step of run B that it
+--   is compared with, NULL where there is none), rank, entry_no and tensor_no (the place in execution order: that in
 --   run A, or in run B where A does not have the tensor), module_key, metric_name, target_name, io_kind, in_a and in_b
 --   (whether the run has the tensor), step_a, step_b, norm_a, norm_b, max_a, max_b, min_a, min_b, mean_a, mean_b (as written),
 --   relative_difference (|a - b| / max(|a|, |b|), the largest of the four), shape_a, shape_b, dtype_a, dtype_b.

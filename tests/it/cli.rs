@@ -191,7 +191,7 @@ fn the_first_error_ends_everything_and_is_named() {
             "error: -c number 2: No field",
         ),
         case(&["-c", "select 1 as a where 1 / 0 = 1"], 1, "", "error: division by zero\n"),
-        case(&["-c", "select * from nope"], 1, "", "error: table 'datafusion.public.nope' not found"),
+        case(&["-c", "select * from nope"], 1, "", "error: table 'nope' not found"),
         case(&["-c", "select cast('x' as int)"], 1, "", "error: "),
     ]);
     let dir = tempfile::tempdir().unwrap();
