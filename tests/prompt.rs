@@ -346,7 +346,8 @@ fn words_and_values_are_completed_where_they_are_typed() {
     complete(&mut session, "\\d memory_f", "memory_fragmentation");
     complete(&mut session, "SET datafusion.execution.batch_s", "batch_size");
     // Two of its 42 ranks have no data.
-    let sql = "SELECT count(DISTINCT rank_id) AS n FROM memory_events('训练/compute_ref', on_error => 'skip');";
+    let sql =
+        "SELECT count(DISTINCT rank_id) AS n FROM memory_events('训练/compute_ref', on_error => 'skip');";
     ask(&mut session, sql, "40");
     session.send_line("\\q").unwrap();
     session.exp_eof().unwrap();

@@ -11,7 +11,7 @@
 //! | [`flame`](Flame), [`timeline`](Timeline), [`heatmap`](Heatmap), [`trend`](Trend), [`lifetimes`](Lifetimes) | the kinds of pictures |
 //! | [`terminal`](Screen) | bars and lines made of characters |
 //! | [`embed`](Number) | values as JSON that is harmless inside of a page |
-//! | [`amount`] | sizes for people |
+//! | `amount` | sizes for people |
 //!
 //! Pure functions on values, without Arrow and without DataFusion. The same values give the same bytes.
 
