@@ -32,7 +32,7 @@ use super::run::Reading;
 /// Input that may have been read besides that which is being read, in bytes, and the most units that
 /// this can be. Of large units one is enough: more would only make the end, when the consumer works
 /// alone, longer. Of small ones several are needed to keep everybody busy.
-const AHEAD_BYTES: u64 = 16 << 20;
+const AHEAD_BYTES: u64 = 4 << 20;
 const MOST_AHEAD: u64 = 16;
 
 /// Rows of one unit that may wait before it is at the front, in bytes of memory. A worker that has

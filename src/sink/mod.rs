@@ -7,10 +7,12 @@
 
 mod arrange;
 mod bulk_insert;
+mod early_sync;
 mod error;
 mod export;
 mod export_format;
 mod export_sink;
+mod row_pages;
 mod sqlite_table;
 mod staged_database;
 mod staged_file;

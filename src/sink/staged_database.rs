@@ -1,5 +1,6 @@
 //! A SQLite database that is there as a whole or not at all.
 
+use std::fs::File;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
@@ -13,7 +14,6 @@ const PRAGMAS: &str = "PRAGMA page_size = 4096;
     PRAGMA encoding = 'UTF-8';
     PRAGMA auto_vacuum = NONE;
     PRAGMA foreign_keys = OFF;
-    PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     PRAGMA temp_store = MEMORY;
@@ -41,6 +41,25 @@ impl StagedDatabase {
         db.execute_batch(PRAGMAS).map_err(SinkError::sqlite(target))?;
         db.execute_batch("BEGIN").map_err(SinkError::sqlite(target))?;
         Ok(Self { db, staged })
+    }
+
+    /// Ends the transaction and gives the file, for pages that are added by hand. Until
+    /// [`StagedDatabase::resume`] the connection must not be used.
+    ///
+    /// # Errors
+    /// When something cannot be stored.
+    pub(super) fn pause(&self) -> Result<File, SinkError> {
+        self.db.execute_batch("COMMIT").map_err(|e| self.error(e))?;
+        let file = File::options().read(true).write(true).open(self.staged.path());
+        file.map_err(SinkError::io(self.target(), "open the file beside it"))
+    }
+
+    /// Goes on with a transaction; SQLite finds out by itself what was changed in the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn resume(&self) -> Result<(), SinkError> {
+        self.db.execute_batch("BEGIN").map_err(|e| self.error(e))
     }
 
     /// The connection to write with; a transaction is open.

@@ -11,6 +11,7 @@ use super::super::staged_database::StagedDatabase;
 use super::schema::{INDEXES, STATISTICS, TABLES, TOTALS};
 use super::tags::Tags;
 use super::targets::Targets;
+use super::values::{Stored, Values, Waiting, metric_id};
 
 /// The reference stores rows, and thereby numbers targets, whenever a multiple of so many rows waits
 /// behind an entry.
@@ -55,31 +56,16 @@ pub struct Summary {
     pub nan: u64,
 }
 
-/// A row that waits for the number of its target.
-#[derive(Debug, Clone, Copy)]
-struct Pending {
-    rank: i64,
-    step: i64,
-    target: u32,
-    metric: Metric,
-    /// NaN stands for NULL.
-    statistics: [f64; 4],
-}
-
-/// Stands for a row that there cannot be.
-const NO_ROW: Pending =
-    Pending { rank: 0, step: 0, target: 0, metric: Metric::Forward, statistics: [f64::NAN; 4] };
-
 /// A trend database that is being written. Dropped before [`TrendDatabase::finish`] it leaves nothing.
 #[derive(Debug)]
 pub struct TrendDatabase {
     database: StagedDatabase,
     targets: Targets,
-    pending: Vec<Pending>,
+    values: Values,
+    /// Rows since targets got their numbers last.
+    unnumbered: usize,
     seen: Option<Extent>,
     summary: Summary,
-    insert_row: BulkInsert<2, 6>,
-    insert_target: BulkInsert<0, 4>,
 }
 
 impl TrendDatabase {
@@ -96,14 +82,14 @@ impl TrendDatabase {
         let insert_metric = BulkInsert::<0, 1>::new("INSERT INTO monitoring_metrics (metric_name)", 1);
         let names = Metric::ALL.iter().map(|m| [Cell::Text(m.name())]);
         insert_metric.run(db, [], names).map_err(|e| database.error(e))?;
+        let values = Values::new(&database)?;
         Ok(Self {
             database,
             targets: Targets::default(),
-            pending: Vec::new(),
+            values,
+            unnumbered: 0,
             seen: None,
             summary: Summary::default(),
-            insert_row: BulkInsert::new("INSERT OR IGNORE INTO trend_data", ROWS_PER_INSERT),
-            insert_target: BulkInsert::new("INSERT OR FAIL INTO monitoring_targets", ROWS_PER_INSERT),
         })
     }
 
@@ -117,7 +103,8 @@ impl TrendDatabase {
         let TrendRow { rank, step, .. } = *row;
         let target = self.targets.find(row.metric, row.target, row.vpp_stage, row.micro_step);
         let statistics = row.statistics.map(|value| self.stored(value));
-        self.pending.push(Pending { rank, step, target, metric: row.metric, statistics });
+        self.values.push(Waiting { rank, step, target, metric: row.metric, statistics });
+        self.unnumbered += 1;
         let seen = self.seen.get_or_insert(Extent { max_rank: 0, min_step: step, max_step: step });
         seen.max_rank = seen.max_rank.max(rank);
         seen.min_step = seen.min_step.min(step);
@@ -129,8 +116,11 @@ impl TrendDatabase {
     /// # Errors
     /// When rows cannot be stored.
     pub fn end_entry(&mut self) -> Result<(), SinkError> {
-        let full = !self.pending.is_empty() && self.pending.len().is_multiple_of(FLUSH_ROWS);
-        if full { self.flush() } else { Ok(()) }
+        if self.unnumbered > 0 && self.unnumbered.is_multiple_of(FLUSH_ROWS) {
+            self.number();
+        }
+        // Rows of targets that have no numbers yet must wait.
+        if self.values.full() && self.unnumbered == 0 { self.store() } else { Ok(()) }
     }
 
     /// Says that the rows of a dump file are complete.
@@ -138,7 +128,8 @@ impl TrendDatabase {
     /// # Errors
     /// When rows cannot be stored.
     pub fn end_file(&mut self) -> Result<(), SinkError> {
-        self.flush()
+        self.number();
+        self.store()
     }
 
     /// Adds tags and totals, and puts the file in the place of the target. `extent` says which steps
@@ -147,10 +138,13 @@ impl TrendDatabase {
     /// # Errors
     /// When something cannot be stored. Then the target is as it was before.
     pub fn finish(mut self, extent: Option<Extent>, indexes: bool) -> Result<Summary, SinkError> {
-        self.flush()?;
+        self.end_file()?;
+        let Stored { rows, repeated } = self.values.finish(&self.database)?;
+        (self.summary.rows, self.summary.repeated) = (rows, repeated);
         self.summary.targets = self.targets.len() as u64;
         let extent = extent.or(self.seen).unwrap_or(Extent { max_rank: 0, min_step: 0, max_step: 0 });
         self.write_end(extent, indexes).map_err(|e| self.database.error(e))?;
+        self.values.wait(&self.database)?;
         self.database.publish()?;
         Ok(self.summary)
     }
@@ -174,54 +168,14 @@ impl TrendDatabase {
         STORED_LIMIT.copysign(value)
     }
 
-    /// Numbers new targets, and stores them and the rows that wait.
-    fn flush(&mut self) -> Result<(), SinkError> {
-        let new = self.targets.number();
-        let cells = new.iter().map(|(id, name, vpp, micro)| {
-            [Cell::Int(*id), Cell::Text(name), Cell::Int(*vpp), Cell::Int(*micro)]
-        });
-        let stored = self.insert_target.run(self.database.connection(), [], cells);
-        stored.map_err(|e| self.database.error(e))?;
-        if self.pending.is_empty() {
-            return Ok(());
-        }
-        let order = self.in_order();
-        let mut stored = 0;
-        for place in order.chunk_by(|(a, _), (b, _)| (a.0, a.1) == (b.0, b.1)) {
-            let Some(((rank, step, ..), _)) = place.first() else { continue };
-            let rows = place.iter().map(|((_, _, id), at)| {
-                let row = self.pending.get(*at as usize).copied().unwrap_or(NO_ROW);
-                let [norm, max, min, mean] = row.statistics.map(Cell::Real);
-                [Cell::Int(*id), Cell::Int(metric_id(row.metric)), norm, max, min, mean]
-            });
-            let shared = [Cell::Int(*rank), Cell::Int(*step)];
-            let new = self.insert_row.run(self.database.connection(), shared, rows);
-            stored += new.map_err(|e| self.database.error(e))?;
-        }
-        self.summary.rows += stored as u64;
-        self.summary.repeated += self.pending.len().saturating_sub(stored) as u64;
-        self.pending.clear();
-        Ok(())
+    /// Gives numbers to the targets that are new.
+    fn number(&mut self) {
+        self.targets.number();
+        self.unnumbered = 0;
     }
 
-    /// The rows that wait by their keys, with their places: the table is a tree over the keys. Of equal
-    /// keys the first row comes first, and counts.
-    fn in_order(&self) -> Vec<((i64, i64, i64), u32)> {
-        let place = |row: &Pending| (row.rank, row.step);
-        let id = |row: &Pending| self.targets.id(row.target);
-        let first = self.pending.first().map(place).unwrap_or_default();
-        // Nearly always all rows are of one rank and step; then a number says all about the order.
-        if self.targets.tries() < 1 << 29 && self.pending.iter().all(|row| place(row) == first) {
-            let key = |row: &Pending| (id(row) << 2 | row.metric.index() as i64) as u64;
-            let mut order: Vec<u64> =
-                self.pending.iter().zip(0u64..).map(|(row, at)| key(row) << 32 | at).collect();
-            order.sort_unstable();
-            return order.iter().map(|key| ((first.0, first.1, (key >> 34) as i64), *key as u32)).collect();
-        }
-        let key = |row: &Pending| (row.rank, row.step, id(row), row.metric);
-        let mut order: Vec<_> = self.pending.iter().map(key).zip(0u32..).collect();
-        order.sort();
-        order.into_iter().map(|((rank, step, id, _), at)| ((rank, step, id), at)).collect()
+    fn store(&mut self) -> Result<(), SinkError> {
+        self.values.store(&self.database, &self.targets)
     }
 
     /// The tags of each metric, in the order in which the metrics were met. The readers have come to
@@ -243,6 +197,15 @@ impl TrendDatabase {
 
     fn write_end(&mut self, extent: Extent, indexes: bool) -> rusqlite::Result<()> {
         let db = self.database.connection();
+        let targets = self.targets.numbered();
+        let cells = targets.map(|(id, name, vpp, micro)| {
+            [Cell::Int(id), Cell::Text(name), Cell::Int(vpp), Cell::Int(micro)]
+        });
+        BulkInsert::<0, 4>::new("INSERT OR FAIL INTO monitoring_targets", ROWS_PER_INSERT).run(
+            db,
+            [],
+            cells,
+        )?;
         let insert_tag = BulkInsert::<0, 4>::new("INSERT OR FAIL INTO monitoring_tags", ROWS_PER_INSERT);
         let insert_pair =
             BulkInsert::<0, 2>::new("INSERT OR FAIL INTO tag_target_mapping", 4 * ROWS_PER_INSERT);
@@ -289,11 +252,6 @@ impl TrendDatabase {
         }
         Ok(())
     }
-}
-
-/// Number of a metric in the database.
-fn metric_id(metric: Metric) -> i64 {
-    metric.index() as i64 + 1
 }
 
 #[cfg(test)]

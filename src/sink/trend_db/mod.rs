@@ -11,6 +11,7 @@ mod rows;
 mod schema;
 mod tags;
 mod targets;
+mod values;
 
 pub use database::{Summary, TrendDatabase, TrendRow};
 pub use export::TrendExport;

@@ -22,6 +22,8 @@ pub(super) struct Targets {
     metrics: Vec<Metric>,
     /// How many numbers were given.
     tries: i64,
+    /// The targets that have one, in the order of their numbers.
+    numbered: Vec<u32>,
     /// Which target came after each one, by metric, when it was met last: dumps of one model list the
     /// same targets in the same order.
     after: Vec<[u32; Metric::ALL.len()]>,
@@ -114,9 +116,8 @@ impl Targets {
         }
     }
 
-    /// Gives numbers to everything that is new; returns the targets that are to be stored, in order.
-    pub(super) fn number(&mut self) -> Vec<Numbered<'_>> {
-        let mut new = Vec::new();
+    /// Gives numbers to everything that is new.
+    pub(super) fn number(&mut self) {
         for list in &mut self.fresh {
             for at in list.drain(..) {
                 self.tries += 1;
@@ -124,12 +125,22 @@ impl Targets {
                     && target.id == 0
                 {
                     target.id = self.tries;
-                    new.push(*target);
+                    self.numbered.push(at);
                 }
             }
         }
-        let name = |t: &Target| self.names.get(t.start..t.end).unwrap_or_default();
-        new.iter().map(|t| (t.id, name(t), t.vpp_stage, t.micro_step)).collect()
+    }
+
+    /// The targets that have a number, in the order of their numbers.
+    pub(super) fn numbered(&self) -> impl ExactSizeIterator<Item = Numbered<'_>> {
+        self.numbered.iter().map(|&at| {
+            let target = self.targets.get(at as usize);
+            target.map_or((0, "", 0, 0), |t| (t.id, self.name(t), t.vpp_stage, t.micro_step))
+        })
+    }
+
+    fn name(&self, target: &Target) -> &str {
+        self.names.get(target.start..target.end).unwrap_or_default()
     }
 
     /// The number of a target that was flushed.
@@ -157,7 +168,7 @@ impl Targets {
     pub(super) fn of_metric(&self, metric: Metric) -> impl Iterator<Item = (i64, &str)> {
         let list = self.of_metric.get(metric.index()).map(Vec::as_slice).unwrap_or_default();
         let targets = list.iter().filter_map(|at| self.targets.get(*at as usize));
-        targets.map(|t| (t.id, self.names.get(t.start..t.end).unwrap_or_default()))
+        targets.map(|t| (t.id, self.name(t)))
     }
 }
 
@@ -173,10 +184,13 @@ mod tests {
         assert_eq!(targets.find(Metric::Forward, "a", 0, 0), a);
         assert_ne!(targets.find(Metric::Forward, "a", 0, 1), a);
         // Forward first: b, a, a with index 1; then backward tries a again.
-        assert_eq!(targets.number(), [(1, "b", 0, 0), (2, "a", 0, 0), (3, "a", 0, 1)]);
+        targets.number();
+        let numbered: Vec<_> = targets.numbered().collect();
+        assert_eq!(numbered, [(1, "b", 0, 0), (2, "a", 0, 0), (3, "a", 0, 1)]);
         assert_eq!((targets.id(a), targets.id(b), targets.tries()), (2, 1, 4));
         assert_eq!(targets.metrics(), [Metric::Backward, Metric::Forward]);
         targets.find(Metric::Forward, "c", 0, 0);
-        assert_eq!(targets.number(), [(5, "c", 0, 0)]);
+        targets.number();
+        assert_eq!(targets.numbered().last(), Some((5, "c", 0, 0)));
     }
 }
