@@ -4,6 +4,8 @@
 //! COPY plan ──export_format──▶ an Export for its name ──▶ export_sink: batches ──channel──▶ a Writer
 //!                                                          on a blocking thread ──▶ staged file ──rename──▶ target
 //! ```
+//!
+//! A database is written by SQLite, and where rows come in order, in its place, by the module `row_pages`.
 
 mod arrange;
 mod bulk_insert;

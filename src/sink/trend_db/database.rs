@@ -8,10 +8,11 @@ use crate::format::msprobe_dump::{Extent, Metric, STORED_LIMIT};
 use super::super::SinkError;
 use super::super::bulk_insert::{BulkInsert, Cell};
 use super::super::staged_database::StagedDatabase;
+use super::runs::metric_id;
 use super::schema::{INDEXES, STATISTICS, TABLES, TOTALS};
 use super::tags::Tags;
 use super::targets::Targets;
-use super::values::{Stored, Values, Waiting, metric_id};
+use super::values::{Stored, Values, Waiting};
 
 /// The reference stores rows, and thereby numbers targets, whenever a multiple of so many rows waits
 /// behind an entry.

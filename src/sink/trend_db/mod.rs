@@ -4,10 +4,18 @@
 //! query with the needed columns and finds where files and entries end; [`TrendDatabase`] numbers
 //! targets in the order of the rows, stores them, and adds tags and totals at the end. Both take rows
 //! in one fixed order from one thread, so the file depends on the rows alone.
+//!
+//! ```text
+//! rows ──▶ database ──▶ targets                       numbers and names, stored at the end
+//!              │   └───▶ values ──▶ runs ──▶ pages    long stretches of rows in order
+//!              │            └─────▶ statements        everything else
+//!              └───────▶ tags                         at the end
+//! ```
 
 mod database;
 mod export;
 mod rows;
+mod runs;
 mod schema;
 mod tags;
 mod targets;

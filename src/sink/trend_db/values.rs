@@ -2,34 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Range;
 
 use crate::format::msprobe_dump::Metric;
 
 use super::super::SinkError;
 use super::super::bulk_insert::{BulkInsert, Cell};
 use super::super::early_sync::EarlySync;
-use super::super::row_pages::{Cells, RowPages, Value};
 use super::super::staged_database::StagedDatabase;
+use super::runs::{Key, Row, Runs, metric_id};
 use super::targets::Targets;
 
 /// Rows in one statement; more hardly helps.
 const ROWS_PER_INSERT: usize = 100;
 
-/// Rows of one rank and step that are worth pages of their own. The last page of such a run is half
-/// empty, so there should be many before it.
-const LEAST_RUN: usize = 1024;
-
-/// Rows that may be set aside because they fit in nowhere, before everything goes through statements.
-const MOST_ASIDE: usize = 1 << 16;
-
 /// Rows that may wait for the end of their file. A larger file is stored in pieces.
 const MOST_WAITING: usize = 1 << 18;
-
-/// Number of a metric in the database.
-pub(super) fn metric_id(metric: Metric) -> i64 {
-    metric.index() as i64 + 1
-}
 
 /// A row that waits for the number of its target.
 #[derive(Debug, Clone, Copy)]
@@ -41,22 +28,6 @@ pub(super) struct Waiting {
     pub(super) metric: Metric,
     /// Norm, max, min and mean as they are stored; NaN stands for NULL.
     pub(super) statistics: [f64; 4],
-}
-
-/// A row as it is stored.
-#[derive(Debug, Clone, Copy)]
-struct Row {
-    key: Key,
-    statistics: [f64; 4],
-}
-
-/// The columns of the primary key, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    rank: i64,
-    step: i64,
-    target: i64,
-    metric: Metric,
 }
 
 /// What tells a row from the others of its rank and step, and which of those that wait it is.
@@ -76,7 +47,7 @@ pub(super) struct Stored {
 #[derive(Debug)]
 pub(super) struct Values {
     waiting: Vec<Waiting>,
-    pages: Option<Pages>,
+    runs: Option<Runs>,
     /// The pages on their way to the disk, after that.
     sync: Option<EarlySync>,
     insert: BulkInsert<2, 6>,
@@ -91,7 +62,7 @@ impl Values {
     pub(super) fn new(database: &StagedDatabase) -> Result<Self, SinkError> {
         Ok(Self {
             waiting: Vec::new(),
-            pages: Some(Pages::new(database)?),
+            runs: Some(Runs::new(database)?),
             sync: None,
             insert: BulkInsert::new("INSERT OR IGNORE INTO trend_data", ROWS_PER_INSERT),
             stored: Stored::default(),
@@ -125,11 +96,11 @@ impl Values {
                 Some(Row { key: Key { rank, step, target, metric }, statistics })
             };
             let rows: Vec<Row> = order.iter().filter_map(row).collect();
-            match &mut self.pages {
-                Some(pages) => {
-                    pages.add(rows).map_err(write_error(database))?;
-                    if pages.aside.len() > MOST_ASIDE {
-                        self.end_pages(database)?;
+            match &mut self.runs {
+                Some(runs) => {
+                    runs.add(rows).map_err(write_error(database))?;
+                    if runs.are_disturbed() {
+                        self.end_runs(database)?;
                     }
                 }
                 None => self.insert(database, &rows)?,
@@ -145,7 +116,7 @@ impl Values {
     /// # Errors
     /// When something cannot be stored.
     pub(super) fn finish(&mut self, database: &StagedDatabase) -> Result<Stored, SinkError> {
-        self.end_pages(database)?;
+        self.end_runs(database)?;
         Ok(self.stored)
     }
 
@@ -172,9 +143,9 @@ impl Values {
     }
 
     /// Completes the table as far as it was written as pages, and stores what did not fit among them.
-    fn end_pages(&mut self, database: &StagedDatabase) -> Result<(), SinkError> {
-        let Some(pages) = self.pages.take() else { return Ok(()) };
-        let left = pages.finish().map_err(write_error(database))?;
+    fn end_runs(&mut self, database: &StagedDatabase) -> Result<(), SinkError> {
+        let Some(runs) = self.runs.take() else { return Ok(()) };
+        let left = runs.finish().map_err(write_error(database))?;
         database.resume()?;
         self.sync = Some(left.sync);
         self.stored.rows += left.written;
@@ -204,120 +175,6 @@ impl Values {
 
 fn write_error(database: &StagedDatabase) -> impl FnOnce(io::Error) -> SinkError {
     SinkError::io(database.target(), "write its rows to the file beside it")
-}
-
-/// The part of the table that is written as pages.
-#[derive(Debug)]
-struct Pages {
-    pages: RowPages,
-    /// The root of the table.
-    root: u32,
-    cells: Cells<8>,
-    /// Stretches of rows that were written, by their first key.
-    runs: BTreeMap<Key, Run>,
-    /// Stretches of keys that rows were met of, from the first to the last: the runs, and rows aside.
-    taken: BTreeMap<Key, Key>,
-    /// Rows in runs.
-    written: u64,
-    /// Rows at the ends of runs that are in no page.
-    between: Vec<Row>,
-    /// Rows that are few or among those of others, in the order in which they came.
-    aside: Vec<Row>,
-}
-
-/// What is left to do when the pages are complete.
-struct Left {
-    /// Rows that are in the table.
-    written: u64,
-    /// Single rows that are not, none of which has the key of another row.
-    between: Vec<Row>,
-    /// Rows that are not, and may have the key of another, which came first.
-    aside: Vec<Row>,
-    /// The pages on their way to the disk.
-    sync: EarlySync,
-}
-
-#[derive(Debug)]
-struct Run {
-    leaves: Range<usize>,
-    /// The row behind its last leaf.
-    last: Row,
-}
-
-impl Pages {
-    fn new(database: &StagedDatabase) -> Result<Self, SinkError> {
-        let number = |sql: &str| {
-            let number = database.connection().query_row(sql, [], |row| row.get::<_, u32>(0));
-            number.map_err(|e| database.error(e))
-        };
-        let root = number("SELECT rootpage FROM sqlite_schema WHERE name = 'trend_data'")?;
-        let file = database.pause()?;
-        let pages = number("PRAGMA page_count")?;
-        Ok(Self {
-            pages: RowPages::new(file, pages).map_err(write_error(database))?,
-            root,
-            cells: Cells::new(),
-            runs: BTreeMap::new(),
-            taken: BTreeMap::new(),
-            written: 0,
-            between: Vec::new(),
-            aside: Vec::new(),
-        })
-    }
-
-    /// Takes rows in the order of their keys, which are different.
-    fn add(&mut self, rows: Vec<Row>) -> io::Result<()> {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
-        let alone = self.take(first.key, last.key);
-        if !alone || rows.len() < LEAST_RUN {
-            self.aside.extend(rows);
-            return Ok(());
-        }
-        self.cells.clear();
-        for Row { key, statistics } in &rows {
-            let [norm, max, min, mean] = statistics.map(Value::Real);
-            let [rank, step, target] = [key.rank, key.step, key.target].map(Value::Int);
-            self.cells.push([rank, step, target, Value::Int(metric_id(key.metric)), norm, max, min, mean]);
-        }
-        let written = self.pages.run(&self.cells)?;
-        let mut inside = rows.as_slice();
-        if written.without_last
-            && let Some((last, before)) = rows.split_last()
-        {
-            self.between.push(*last);
-            inside = before;
-        }
-        if let Some(last) = inside.last() {
-            self.runs.insert(first.key, Run { leaves: written.leaves, last: *last });
-        }
-        self.written += inside.len() as u64;
-        Ok(())
-    }
-
-    /// Notes that there are rows from the first to the last key; whether there were none before.
-    fn take(&mut self, first: Key, last: Key) -> bool {
-        let (mut from, mut to) = (first, last);
-        let mut alone = true;
-        while let Some((&start, &end)) = self.taken.range(..=to).next_back()
-            && end >= from
-        {
-            alone = false;
-            self.taken.remove(&start);
-            (from, to) = (from.min(start), to.max(end));
-        }
-        self.taken.insert(from, to);
-        alone
-    }
-
-    /// Completes the tree.
-    fn finish(mut self) -> io::Result<Left> {
-        // Behind the last of all leaves there is no page, so the row there is in none.
-        let last = self.runs.last_key_value().map(|(_, run)| run.last);
-        self.written -= u64::from(last.is_some());
-        self.between.extend(last);
-        let sync = self.pages.finish(self.root, self.runs.into_values().map(|run| run.leaves))?;
-        Ok(Left { written: self.written, between: self.between, aside: self.aside, sync })
-    }
 }
 
 #[cfg(test)]
@@ -394,7 +251,7 @@ mod tests {
                 }
             }
         }
-        let in_pages = values.pages.is_some();
+        let in_pages = values.runs.is_some();
         let stored = values.finish(&database).expect("complete");
         assert_eq!((stored.rows, stored.repeated), (expected.len() as u64, repeated));
         // The table is a table like any other: it can be written to.
