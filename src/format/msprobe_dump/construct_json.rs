@@ -55,19 +55,19 @@ pub(super) struct Construct {
 }
 
 impl Construct {
-    /// Reads a file. What makes it unusable is a finding.
+    /// Reads a file from its beginning. What makes it unusable is a finding.
     ///
     /// # Errors
     /// When the host stops the reading.
-    pub(super) fn read(path: &Path, host: &dyn Host) -> Result<Result<Self, Finding>, ReadError> {
-        let mut feed = match Feed::open(path, host) {
-            Ok(feed) => feed,
-            Err(e) => return Ok(Err(e.into_finding(path)?)),
-        };
+    pub(super) fn read(
+        feed: &mut Feed,
+        path: &Path,
+        host: &dyn Host,
+    ) -> Result<Result<Self, Finding>, ReadError> {
         let mut out = Construct::default();
         // About as many keys as the file has room for, so that the table need not grow.
         out.table.reserve((feed.len() / BYTES_PER_KEY).min(1 << 20) as usize, |(h, _)| *h);
-        match out.fill(&mut feed, host) {
+        match out.fill(feed, host) {
             Ok(None) => {}
             Ok(Some((key, message))) => {
                 return Ok(Err(Finding::problem(Kind::BadValue, path, message).at(Place::Key(key))));
@@ -77,7 +77,6 @@ impl Construct {
         if out.marked {
             host.report(Finding::note(Kind::Encoding, path, "begins with a byte-order mark"))?;
         }
-        host.reserve(out.allocated())?;
         Ok(Ok(out))
     }
 
@@ -276,7 +275,13 @@ impl Construct {
         self.members.len()
     }
 
-    fn allocated(&self) -> usize {
+    /// Whether the file begins with a byte-order mark.
+    pub(super) fn is_marked(&self) -> bool {
+        self.marked
+    }
+
+    /// Memory in use, in bytes.
+    pub(super) fn allocated(&self) -> usize {
         self.text.capacity()
             + self.members.capacity() * size_of::<(Text, Parent)>()
             + self.table.capacity() * 16

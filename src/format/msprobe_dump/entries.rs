@@ -11,7 +11,7 @@ use crate::source::{Finding, Kind, Place, ReadError};
 
 use super::entry::{Detail, Entry};
 use super::mapping::Mapping;
-use super::micro_step::{Found, MicroSteps};
+use super::micro_step::{Found, InTurn, MicroSteps};
 use super::pattern::Pattern;
 use super::rows::{EntryValues, RowBlock, UnitValues, Words};
 use super::schema::Wanted;
@@ -24,7 +24,7 @@ pub(super) struct Entries {
     wanted: Wanted,
     detail: Detail,
     mapping: Arc<Mapping>,
-    steps: Option<MicroSteps>,
+    steps: Option<InTurn>,
     block: RowBlock,
     words: Words,
     pattern: Pattern,
@@ -87,8 +87,8 @@ impl Entries {
     }
 
     /// Places keys in micro-steps from now on.
-    pub(super) fn place(&mut self, steps: MicroSteps) {
-        self.steps = Some(steps);
+    pub(super) fn place(&mut self, steps: Arc<MicroSteps>) {
+        self.steps = Some(InTurn::new(steps));
     }
 
     /// Rows that were not finished yet.
@@ -194,7 +194,7 @@ impl Entries {
     /// of the mapping. Tells the micro-step, and why the reference leaves the entry out.
     fn understand(&mut self, key: &str, hash: u64) -> (Option<i64>, Option<Skip>) {
         self.name.clear();
-        let (micro, skip) = match self.steps.as_ref().filter(|s| s.any()) {
+        let (micro, skip) = match self.steps.as_ref().filter(|s| s.steps().any()) {
             // Without any micro-step the reference takes all keys as they are.
             None => {
                 self.name.push_str(key);
@@ -209,7 +209,7 @@ impl Entries {
                     self.name.push_str(key);
                     if key.contains("parameters_grad") {
                         // Gradients are never listed; they belong to the forward call of their name.
-                        let micro = match steps.find(&key.replace(".parameters_grad", ".forward")) {
+                        let micro = match steps.steps().find(&key.replace(".parameters_grad", ".forward")) {
                             Found::At { micro, .. } => micro,
                             _ => 0,
                         };

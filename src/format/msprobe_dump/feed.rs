@@ -79,6 +79,17 @@ impl Feed {
         self.file.len()
     }
 
+    /// Reads all that is left, which must be known to be little.
+    ///
+    /// # Errors
+    /// [`FeedError::Io`] or [`FeedError::Host`].
+    pub(super) fn whole(&mut self, host: &dyn Host) -> Result<&[u8], FeedError> {
+        while !self.window.ended() {
+            self.fill(host)?;
+        }
+        Ok(self.window.bytes())
+    }
+
     /// Offset in the file of what was not passed yet.
     pub(super) fn offset(&self) -> u64 {
         self.window.offset()

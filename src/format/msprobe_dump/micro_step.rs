@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::source::{Finding, Kind, Place};
 use crate::text::interner::Interner;
@@ -24,6 +25,12 @@ pub(super) struct MicroSteps {
     placed: Vec<Option<Placed>>,
     count: i64,
     any: bool,
+}
+
+/// The micro-steps of one file, asked about the keys of a dump one after the other.
+#[derive(Debug)]
+pub(super) struct InTurn {
+    steps: Arc<MicroSteps>,
     /// The key that is looked up next, if both files list calls in the same order.
     next: Cell<u32>,
 }
@@ -70,7 +77,7 @@ impl MicroSteps {
             .map(|(micro, index)| Some(Placed { micro: micro?, index }))
             .collect();
         let any = placed.iter().any(Option::is_some);
-        (Self { any, placed, count, construct, next: Cell::new(0) }, faults)
+        (Self { any, placed, count, construct }, faults)
     }
 
     /// How many micro-steps the file has; at least 1 for a file that was written by a collector.
@@ -83,22 +90,19 @@ impl MicroSteps {
         self.any
     }
 
+    /// Memory in use, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        self.construct.allocated() + self.placed.capacity() * size_of::<Option<Placed>>()
+    }
+
+    /// Whether the file begins with a byte-order mark.
+    pub(super) fn is_marked(&self) -> bool {
+        self.construct.is_marked()
+    }
+
     /// Looks a key up.
     pub(super) fn find(&self, key: &str) -> Found {
         self.found(self.construct.find(key))
-    }
-
-    /// Looks a key up, given its XXH3 hash.
-    #[inline]
-    pub(super) fn find_hashed(&self, key: &str, hash: u64) -> Found {
-        let next = self.next.get();
-        let number = if self.construct.key(next) == key && !key.is_empty() {
-            Some(next)
-        } else {
-            self.construct.find_hashed(key, hash)
-        };
-        self.next.set(number.map_or(next, |n| n.saturating_add(1)));
-        self.found(number)
     }
 
     #[inline]
@@ -108,6 +112,32 @@ impl MicroSteps {
             Some(Placed { micro, index }) => Found::At { micro, index },
             None => Found::Rootless,
         }
+    }
+}
+
+impl InTurn {
+    /// Nothing was asked yet.
+    pub(super) fn new(steps: Arc<MicroSteps>) -> Self {
+        Self { steps, next: Cell::new(0) }
+    }
+
+    /// The micro-steps.
+    pub(super) fn steps(&self) -> &MicroSteps {
+        &self.steps
+    }
+
+    /// Looks a key up, given its XXH3 hash.
+    #[inline]
+    pub(super) fn find_hashed(&self, key: &str, hash: u64) -> Found {
+        let construct = &self.steps.construct;
+        let next = self.next.get();
+        let number = if construct.key(next) == key && !key.is_empty() {
+            Some(next)
+        } else {
+            construct.find_hashed(key, hash)
+        };
+        self.next.set(number.map_or(next, |n| n.saturating_add(1)));
+        self.steps.found(number)
     }
 }
 
@@ -271,7 +301,8 @@ mod tests {
         let path = dir.path().join("construct.json");
         std::fs::write(&path, json).expect("written");
         let host = super::super::quiet::Quiet;
-        let construct = Construct::read(&path, &host).expect("not stopped").expect("readable");
+        let mut feed = super::super::feed::Feed::open(&path, &host).expect("opened");
+        let construct = Construct::read(&mut feed, &path, &host).expect("not stopped").expect("readable");
         MicroSteps::new(construct, Path::new("construct.json"))
     }
 

@@ -12,6 +12,7 @@
 mod audit;
 mod below;
 mod construct_json;
+mod constructs;
 mod directories;
 mod dump_json;
 mod dump_trend;

@@ -11,14 +11,13 @@ use hashbrown::HashSet;
 use crate::source::{Counter, Finding, FindingLog, Host, Kind, Place, ReadError, ReadRequest, Unit};
 
 use super::audit::Audit;
-use super::construct_json::Construct;
+use super::constructs::Constructs;
 use super::dump_json::{Census, DataMember, DumpFile};
 use super::dump_trend::{Scope, TrendOptions};
 use super::entries::{Entries, Outcome};
 use super::feed::FeedError;
 use super::layout::{CONSTRUCT_PART, DUMP_PART};
 use super::mapping::Mapping;
-use super::micro_step::MicroSteps;
 use super::rows::{UnitValues, shift_steps};
 use super::schema::{Trend, Wanted, trend_schema};
 use super::series::Series;
@@ -196,14 +195,17 @@ impl DumpReader {
     /// Reads `construct.json`; false when this makes the unit unusable.
     fn place_keys(&mut self, host: &dyn Host) -> Result<bool, ReadError> {
         let Some(path) = self.construct.clone() else { return Ok(false) };
-        let construct = match Construct::read(&path, host)? {
-            Ok(construct) => construct,
+        let read = match &self.series {
+            Some(series) => series.constructs().read(&path, host),
+            None => Constructs::default().read(&path, host),
+        };
+        let (steps, faults) = match read? {
+            Ok(placed) => placed,
             Err(finding) => {
                 host.report(finding)?;
                 return Ok(false);
             }
         };
-        let (steps, faults) = MicroSteps::new(construct, &path);
         if faults.is_empty()
             && let Some(series) = &self.series
         {

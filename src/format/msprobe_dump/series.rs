@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::source::{Finding, Host, ReadError};
 
-use super::construct_json::Construct;
-use super::micro_step::MicroSteps;
+use super::constructs::Constructs;
 
 /// The files of one run, in order of their steps.
 #[derive(Debug, Default)]
 pub(super) struct Series {
     members: Vec<Member>,
+    constructs: Constructs,
     /// The first member that nobody has begun to count.
     next: AtomicUsize,
 }
@@ -57,7 +57,12 @@ impl Series {
             .into_iter()
             .map(|(step, construct)| Member { step, construct, count: Mutex::default() })
             .collect();
-        Self { members, next: AtomicUsize::new(0) }
+        Self { members, constructs: Constructs::default(), next: AtomicUsize::new(0) }
+    }
+
+    /// What was made of the `construct.json` files of the run.
+    pub(super) fn constructs(&self) -> &Constructs {
+        &self.constructs
     }
 
     /// Tells the count of a file that was read for its own sake.
@@ -87,14 +92,14 @@ impl Series {
             if self.next.compare_exchange(at, at + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
                 && let Some(member) = self.members.get(at)
             {
-                let _ = member.count(host)?;
+                let _ = member.count(&self.constructs, host)?;
             }
         }
         let mut offset = Offset { steps: 0, doubt: None };
         for same_step in self.members.get(..before).unwrap_or_default().chunk_by(|a, b| a.step == b.step) {
             let mut most = None;
             for member in same_step {
-                match member.count(host)? {
+                match member.count(&self.constructs, host)? {
                     Ok(count) => most = most.max(Some(count)),
                     Err(finding) => offset.doubt = offset.doubt.or(Some(finding)),
                 }
@@ -114,15 +119,14 @@ impl Series {
 }
 
 impl Member {
-    fn count(&self, host: &dyn Host) -> Result<Result<i64, Finding>, ReadError> {
+    fn count(&self, constructs: &Constructs, host: &dyn Host) -> Result<Result<i64, Finding>, ReadError> {
         let Ok(mut slot) = self.count.lock() else { return Ok(Ok(1)) };
         if let Some(count) = slot.as_ref() {
             return Ok(count.clone());
         }
-        let count = Construct::read(&self.construct, host)?.and_then(|construct| {
-            let (steps, faults) = MicroSteps::new(construct, &self.construct);
-            faults.into_iter().next().map_or(Ok(steps.count()), Err)
-        });
+        let count = constructs
+            .read(&self.construct, host)?
+            .and_then(|(steps, faults)| faults.into_iter().next().map_or(Ok(steps.count()), Err));
         *slot = Some(count.clone());
         Ok(count)
     }
