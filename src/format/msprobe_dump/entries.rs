@@ -96,9 +96,14 @@ impl Entries {
         self.block.rows()
     }
 
-    /// About how much memory they take.
+    /// About how much memory they take, in bytes.
     pub(super) fn allocated(&self) -> usize {
         self.block.allocated()
+    }
+
+    /// Memory of what is kept for all rows of the file, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.words.allocated()
     }
 
     /// Starts anew, because the file is read again.
