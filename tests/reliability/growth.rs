@@ -61,8 +61,7 @@ fn list(n: usize, piece: impl Fn(usize) -> String) -> String {
     out
 }
 
-const TENSOR: &str =
-    "{\"type\":\"torch.Tensor\",\"dtype\":\"f\",\"shape\":[2],\"Max\":1,\"Min\":1,\"Mean\":1,\"Norm\":1}";
+const TENSOR: &str = "{\"type\":\"torch.Tensor\",\"dtype\":\"torch.float32\",\"shape\":[2],\"Max\":1,\"Min\":1,\"Mean\":1,\"Norm\":1}";
 
 /// A dump with these entries, and a construct.json with these.
 fn dump(dir: &Path, entries: &str, construct: &str) {
@@ -293,10 +292,10 @@ fn cases() -> Vec<Growth> {
         }),
         growth(
             "names of a mapping",
-            30_000,
+            wide,
             "SELECT count(*) FROM dump_trend('{dir}', micro_step => false, mapping => '{dir}/m.json')",
             |dir, n| {
-                dump(dir, &list(n, |i| format!("\"Module.a.A{i}.forward.0\":{{\"output\":[{TENSOR}]}}")), "");
+                dump(dir, &format!("\"Module.a.A.forward.0\":{{\"output\":[{TENSOR}]}}"), "");
                 fs::write(dir.join("m.json"), format!("{{{}}}", list(n, |i| format!("\"name{i}\":\"b\""))))
                     .unwrap();
             },
@@ -392,6 +391,18 @@ fn cases() -> Vec<Growth> {
             },
         ),
         growth(
+            "ranks of a dump named by a glob",
+            pick(4_000, 40_000),
+            "SELECT count(*) FROM dump_trend('{dir}/step*/rank*', micro_step => false)",
+            |dir, n| {
+                for i in 0..n {
+                    let rank = dir.join(format!("step{}/rank{}", i / 20, i % 20));
+                    fs::create_dir_all(&rank).unwrap();
+                    fs::write(rank.join("dump.json"), "{\"data\":{}}").unwrap();
+                }
+            },
+        ),
+        growth(
             "processes of msMemScope",
             pick(10_000, 100_000),
             "SELECT count(*) FROM diagnostics('{dir}')",
@@ -422,14 +433,12 @@ fn work_grows_no_faster_than_the_input() {
         let times = said.trim().lines().last().unwrap_or_default().to_owned();
         let answer = String::from_utf8_lossy(&done.stdout).lines().last().unwrap_or_default().to_owned();
         println!("{}, {}: {times}: {answer}", case.what, case.n);
-        match done.status.code() {
-            Some(0 | 1) => {}
-            _ => slow.push(format!(
-                "{}: {}: {}",
-                case.what,
-                done.status,
-                said.lines().next().unwrap_or_default()
-            )),
+        // Files that are refused for their header, and nothing but bad rows, have no rows.
+        let none = ["columns of", "bad rows", "blocks freed that nobody", "names of ranks", "processes"];
+        let read = !answer.starts_with('0') || none.iter().any(|what| case.what.starts_with(what));
+        if !done.status.success() || !read {
+            let first = said.lines().next().unwrap_or_default();
+            slow.push(format!("{}: {}, {answer}: {first}", case.what, done.status));
         }
     }
     assert!(slow.is_empty(), "{}", slow.join("\n"));
