@@ -42,6 +42,9 @@ const MAX_DEPTH: usize = 100;
 /// a long one above many nested values comes to a multiple of what stands in the file.
 const MAX_NAMES: usize = 64 << 20;
 
+/// No name is longer than this, in bytes: it is written anew for every value below it.
+const MAX_NAME: u32 = 64 << 10;
+
 impl<'a, 'p> Entry<'a, 'p> {
     /// Passes the value of an entry, which is an object. `marker` is the one that the reference finds in
     /// its key: by it the reference looks for tensors. `own` is what the key means.
@@ -310,6 +313,10 @@ impl<'a, 'p> Entry<'a, 'p> {
     ) -> Result<(), Stop> {
         if depth > MAX_DEPTH {
             self.fault = self.fault.or(Some((section.name(), "values that are nested less deeply")));
+            return c.skip();
+        }
+        if label.1 - label.0 > MAX_NAME {
+            self.fault = self.fault.or(Some((section.name(), "names of less than 64 KB")));
             return c.skip();
         }
         if self.labels.len() > MAX_NAMES {
