@@ -174,6 +174,28 @@ fn hostile_databases_are_harmless() {
     assert_eq!(fs::read_dir(evil.path()).unwrap().count(), 0);
 }
 
+/// Forty replacements, each of which makes a name four times as long.
+#[test]
+fn a_mapping_that_makes_names_explode_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    (sample("mapping file").write)(dir.path());
+    let dump = dir.path().join("step0/rank0/dump.json");
+    let text = fs::read_to_string(&dump).unwrap().replace("block.norm", "q");
+    fs::write(dump, text).unwrap();
+    let pairs: Vec<String> =
+        (1..41).map(|n| format!("\"{}\": \"{}\"", "q".repeat(n), "q".repeat(4 * n))).collect();
+    fs::write(dir.path().join("mapping.json"), format!("{{{}}}", pairs.join(", "))).unwrap();
+    let root = dir.path().display();
+    let call = format!("dump_trend('{root}', micro_step => false, mapping => '{root}/mapping.json'");
+    let strict = end(program(&["-c", &format!("SELECT count(*) FROM {call})")]));
+    let said = String::from_utf8_lossy(&strict.stderr);
+    assert_eq!(strict.status.code(), Some(3), "{said}");
+    assert!(said.contains("Module.q.N.forward.0") && said.contains("more than 1 MB"), "{said}");
+    let sql = format!("SELECT count(*) AS n FROM {call}, on_error => 'skip')");
+    let skip = end(program(&["--format", "csv", "-c", &sql]));
+    assert_eq!(String::from_utf8_lossy(&skip.stdout), "n\n4\n", "{}", String::from_utf8_lossy(&skip.stderr));
+}
+
 /// A gzip file of these bytes so often: each is a member of its own, so that making it takes no time.
 fn bomb(path: &Path, front: &[u8], block: &[u8], times: usize, back: &[u8]) {
     let member = |bytes: &[u8]| {

@@ -270,26 +270,3 @@ fn what_is_called_dump_json_and_is_no_file_is_a_problem() {
     assert_eq!(layout.units.len(), 1);
     assert_eq!(layout.findings.iter().filter(|f| f.is_problem()).count(), 1);
 }
-
-/// Forty replacements that double a name would make one that no memory holds.
-#[test]
-fn a_mapping_that_makes_a_name_explode_is_a_problem() {
-    let dir = tempfile::tempdir().expect("a directory");
-    write(
-        dir.path(),
-        "step0/rank0",
-        &format!("{{{}, {}}}", call("Module.q.A.forward.0", "1"), call("Module.b.B.forward.0", "2")),
-        "{}",
-    );
-    let file = dir.path().join("mapping.json");
-    let more: Vec<String> =
-        (0..40).map(|i| format!("\"{}\": \"{}\"", "q".repeat(i + 1), "q".repeat(4 * i + 4))).collect();
-    fs::write(&file, format!("{{{}}}", more.join(", "))).expect("written");
-    let format = DumpTrend::new(TrendOptions::default().with_micro_step(false).with_mapping(Some(file)));
-    let layout = list(&format, &[dir.path()]);
-    let host = Arc::new(TestHost { skip: true, ..TestHost::default() });
-    let rows = read(&format, &layout.units[0], &["target_name", "max"], &host).expect("readable");
-    assert_eq!(rows, ["Module.b.B.output.0 2.0"]);
-    let findings = host.findings.lock().expect("not poisoned");
-    assert!(findings.iter().any(|f| f.message.contains("more than 1 MB")), "{findings:?}");
-}
