@@ -11,7 +11,8 @@
 --   is compared with, NULL where there is none), rank, entry_no and tensor_no (the place in execution order: that in
 --   run A, or in run B where A does not have the tensor), module_key, metric_name, target_name, io_kind, in_a and in_b
 --   (whether the run has the tensor), step_a, step_b, norm_a, norm_b, max_a, max_b, min_a, min_b, mean_a, mean_b (as written),
---   relative_difference (|a - b| / max(|a|, |b|), the largest of the four), shape_a, shape_b, dtype_a, dtype_b.
+--   relative_difference (|a - b| / max(|a|, |b|), the largest of the four, NULL where a run has no number), shape_a,
+--   shape_b, dtype_a, dtype_b.
 -- Two numbers differ when |a - b| > atol + rtol * max(|a|, |b|), so the order of the two runs makes no difference.
 -- NaN equals NaN and an infinity equals itself; from anything else they differ by Infinity.
 -- What one run does not have is NULL on its side, not 0, and differs; what neither has does not differ.
@@ -21,7 +22,8 @@
 -- Runs without a step in common are an error unless align is 'order'.
 SELECT role, source_step, source_step_b, rank, entry_no, tensor_no, module_key, metric_name, target_name, io_kind,
   in_a, in_b, step_a, step_b, norm_a, norm_b, max_a, max_b, min_a, min_b, mean_a, mean_b,
-  greatest(
+  -- A row with the difference 0 differs by what one side does not have.
+  nullif(greatest(
     CASE WHEN norm_distance IN (0, 'Infinity'::DOUBLE) THEN norm_distance
       ELSE norm_distance / greatest(abs(norm_a), abs(norm_b)) END,
     CASE WHEN max_distance IN (0, 'Infinity'::DOUBLE) THEN max_distance
@@ -30,7 +32,7 @@ SELECT role, source_step, source_step_b, rank, entry_no, tensor_no, module_key, 
       ELSE min_distance / greatest(abs(min_a), abs(min_b)) END,
     CASE WHEN mean_distance IN (0, 'Infinity'::DOUBLE) THEN mean_distance
       ELSE mean_distance / greatest(abs(mean_a), abs(mean_b)) END
-  ) AS relative_difference, shape_a, shape_b, dtype_a, dtype_b
+  ), 0.0) AS relative_difference, shape_a, shape_b, dtype_a, dtype_b
 FROM (
   SELECT coalesce(a.role, b.role) AS role,
     coalesce(a.source_step_a, a.source_step_b, b.source_step_a, b.source_step_b) AS source_step,

@@ -43,6 +43,13 @@ pub(super) fn number_of(name: &str, prefix: &str) -> Option<i64> {
     decimal::integer(name.strip_prefix(prefix)?)
 }
 
+/// Whether only its size keeps a name from being that of a numbered directory.
+fn is_too_large(name: &str, prefix: &str) -> bool {
+    let number = name.strip_prefix(prefix).unwrap_or_default();
+    let digits = number.strip_prefix(['+', '-']).unwrap_or(number);
+    digits.len() > 18 && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// Whether a directory of this name can be one of a rank.
 pub(super) fn is_rank_name(name: &str) -> bool {
     number_of(name, "rank").or_else(|| number_of(name, "proc")).is_some()
@@ -137,11 +144,20 @@ fn numbered(dir: &Path, prefix: &str, findings: &mut Vec<Finding>) -> Vec<(i64, 
             return vec![];
         }
     };
-    let number = |entry: fs::DirEntry| {
-        let number = number_of(entry.file_name().to_str()?, prefix)?;
-        Some((number, entry.path()))
-    };
-    entries.into_iter().filter_map(number).collect()
+    let mut numbered = Vec::new();
+    for entry in entries {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        match number_of(name, prefix) {
+            Some(number) => numbered.push((number, entry.path())),
+            None if is_too_large(name, prefix) => {
+                let message = format!("the number of the {prefix} is too large; expected one of 64 bits");
+                findings.push(Finding::problem(Kind::Rank, entry.path(), message));
+            }
+            None => {}
+        }
+    }
+    numbered
 }
 
 /// Sorts by number and keeps one directory for each: that with the plain name, if there is one.

@@ -260,8 +260,7 @@ impl<'a, 'p> Entry<'a, 'p> {
         let object = self.object(c, label, section, Skip::Nested, detail, 0)?;
         let skip = object.skip();
         if skip.is_none() || (detail.all && object.looks_like_a_tensor) {
-            self.tensors.truncate(mark);
-            self.tensors.push(object.tensor(section, label, skip));
+            self.tensors.insert(mark, object.tensor(section, label, skip));
         }
         Ok(())
     }
@@ -328,8 +327,7 @@ impl<'a, 'p> Entry<'a, 'p> {
                 let mark = self.tensors.len();
                 let object = self.object(c, label, section, skip, detail, depth)?;
                 if object.looks_like_a_tensor {
-                    self.tensors.truncate(mark);
-                    self.tensors.push(object.tensor(section, label, Some(skip)));
+                    self.tensors.insert(mark, object.tensor(section, label, Some(skip)));
                 }
                 Ok(())
             }
@@ -356,6 +354,7 @@ impl<'a, 'p> Entry<'a, 'p> {
         depth: usize,
     ) -> Result<Object<'a>, Stop> {
         let mut object = Object::default();
+        let before_all = self.tensors.len();
         let mut described = (false, false);
         // Which statistics are there and may be numbers, as bits.
         let mut scalars = 0u8;
@@ -393,7 +392,7 @@ impl<'a, 'p> Entry<'a, 'p> {
                 Field::Type | Field::Dtype => {
                     let value = if c.token()? == b'"' { Some(c.string()?) } else { None };
                     if value.is_none() {
-                        c.skip()?;
+                        self.inside(c, label, field.key(), section, skip, detail, depth)?;
                     }
                     if field == Field::Type {
                         object.kind = value;
@@ -407,6 +406,11 @@ impl<'a, 'p> Entry<'a, 'p> {
                     let list = c.token()? == b'[';
                     let start = c.at();
                     if !list || !self.pattern.find_shape(|text| c.passes(text)) {
+                        if detail.all {
+                            // What is called a shape may be a value with tensors in it.
+                            let mut ahead = c.clone();
+                            self.inside(&mut ahead, label, field.key(), section, skip, detail, depth)?;
+                        }
                         c.skip()?;
                         if list {
                             self.pattern.learn_shape(c.since(start));
@@ -419,12 +423,8 @@ impl<'a, 'p> Entry<'a, 'p> {
                     scalars = scalars & !(1 << which) | u8::from(scalar) << which;
                     let value = if scalar && detail.statistics {
                         statistic(c)?
-                    } else if scalar || !detail.all {
-                        c.skip()?;
-                        None
                     } else {
-                        let label = self.push_named(c, label, field.key())?;
-                        self.tree(c, label, section, skip, detail, depth + 1)?;
+                        self.inside(c, label, field.key(), section, skip, detail, depth)?;
                         None
                     };
                     if let Some(slot) = object.statistics.get_mut(which) {
@@ -432,12 +432,8 @@ impl<'a, 'p> Entry<'a, 'p> {
                     }
                 }
                 Field::RequiresGrad | Field::Other => {
-                    if detail.all && matches!(c.token()?, b'{' | b'[') {
-                        let label = self.push_named(c, label, other.unwrap_or(field.key()))?;
-                        self.tree(c, label, section, skip, detail, depth + 1)?;
-                    } else {
-                        c.skip()?;
-                    }
+                    let key = other.unwrap_or(field.key());
+                    self.inside(c, label, key, section, skip, detail, depth)?;
                 }
             }
             if self.tensors.len() != before || !values.is_empty() {
@@ -445,8 +441,30 @@ impl<'a, 'p> Entry<'a, 'p> {
             }
         }
         values.finish(&mut self.tensors);
-        object.looks_like_a_tensor = scalars != 0 || described == (true, true);
+        // A collection of tensors may have a member that is called as a statistic is.
+        let collection = self.tensors.len() > before_all;
+        object.looks_like_a_tensor = described == (true, true) || (scalars != 0 && !collection);
         Ok(object)
+    }
+
+    /// Passes the value of a member that is no property of a tensor; tensors in it are added when all are
+    /// wanted.
+    #[expect(clippy::too_many_arguments, reason = "where it is, and what is wanted of it")]
+    fn inside(
+        &mut self,
+        c: &mut Cursor<'a>,
+        label: (u32, u32),
+        key: &[u8],
+        section: Section,
+        skip: Skip,
+        detail: Detail,
+        depth: usize,
+    ) -> Result<(), Stop> {
+        if !detail.all || !matches!(c.token()?, b'{' | b'[') {
+            return c.skip();
+        }
+        let label = self.push_named(c, label, key)?;
+        self.tree(c, label, section, skip, detail, depth + 1)
     }
 
     fn push_index(&mut self, index: usize) -> (u32, u32) {

@@ -161,7 +161,9 @@ impl RowBlock {
                     self.name.push_str(tensor.section.infix());
                     prefix = Some((tensor.section, self.name.len()));
                 }
-                self.push_target(prefix.map_or(0, |(_, length)| length), label);
+                // Where the reference looks every tensor has a label, even if it is a name of no letters.
+                let labelled = tensor.skip.is_none() || !label.is_empty();
+                self.push_target(prefix.map_or(0, |(_, length)| length), labelled.then_some(label));
             }
             if wanted.statistics() {
                 for (values, value) in self.statistics.iter_mut().zip(tensor.statistics) {
@@ -229,9 +231,9 @@ impl RowBlock {
     }
 
     /// Adds the name that is being built, of which the front stays, with a label.
-    fn push_target(&mut self, front: usize, label: &str) {
+    fn push_target(&mut self, front: usize, label: Option<&str>) {
         self.name.truncate(front);
-        if !label.is_empty() {
+        if let Some(label) = label {
             self.name.push('.');
             self.name.push_str(label);
         }

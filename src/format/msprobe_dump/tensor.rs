@@ -34,7 +34,7 @@ pub(super) struct Object<'a> {
     pub(super) shape: Option<&'a [u8]>,
     /// Norm, max, min and mean.
     pub(super) statistics: [Option<f64>; 4],
-    /// It has a type and an element type, or a statistic.
+    /// It has a type and an element type, or a statistic and no tensors in it.
     pub(super) looks_like_a_tensor: bool,
 }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::kernels::cmp::distinct;
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::util::display::array_value_to_string;
 
 use crate::format::msprobe_dump::Metric;
 
@@ -208,27 +210,62 @@ impl TrendRows {
     }
 }
 
-fn as_type(batch: &RecordBatch, column: usize, kind: &DataType) -> Result<ArrayRef, String> {
+/// A column as this type. Values that do not fit are an error: a cast that makes something else of them
+/// would put a wrong number into the database.
+fn as_type(
+    batch: &RecordBatch,
+    column: usize,
+    kind: &DataType,
+    takes: fn(&DataType) -> bool,
+) -> Result<ArrayRef, String> {
     let array = batch.columns().get(column).ok_or_else(|| format!("there is no column {column}"))?;
     if array.data_type() == kind {
         return Ok(Arc::clone(array));
     }
     let schema = batch.schema();
     let name = schema.fields().get(column).map_or("", |f| f.name());
-    cast(array, kind).map_err(|e| format!("the column {name} is {}, expected {kind}: {e}", array.data_type()))
+    let found = match array.data_type() {
+        DataType::Dictionary(_, values) => values.as_ref(),
+        other => other,
+    };
+    if !takes(found) {
+        return Err(format!("the column {name} is {found}, expected {kind}"));
+    }
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let fault = |e| format!("the column {name} is {found}, expected {kind}: {e}");
+    let wanted = cast_with_options(array, kind, &strict).map_err(fault)?;
+    if found.is_floating() && kind.is_integer() {
+        // A fraction would be cut off.
+        let back = cast_with_options(&wanted, found, &strict).map_err(fault)?;
+        let differs = distinct(array, &back).map_err(fault)?;
+        if let Some(row) = (0..differs.len()).find(|row| differs.value(*row)) {
+            let value = array_value_to_string(array, row).unwrap_or_default();
+            return Err(format!("the column {name} has the value {value}, expected a whole number"));
+        }
+    }
+    Ok(wanted)
+}
+
+/// Numbers, and what can be read as one.
+fn number_like(kind: &DataType) -> bool {
+    kind.is_numeric() || text_like(kind)
+}
+
+fn text_like(kind: &DataType) -> bool {
+    kind.is_string() || matches!(kind, DataType::Null)
 }
 
 fn ints(batch: &RecordBatch, column: usize) -> Result<Int64Array, String> {
-    let array = as_type(batch, column, &DataType::Int64)?;
+    let array = as_type(batch, column, &DataType::Int64, number_like)?;
     array.as_any().downcast_ref().cloned().ok_or_else(|| "not integers".to_owned())
 }
 
 fn floats(batch: &RecordBatch, column: usize) -> Result<Float64Array, String> {
-    let array = as_type(batch, column, &DataType::Float64)?;
+    let array = as_type(batch, column, &DataType::Float64, number_like)?;
     array.as_any().downcast_ref().cloned().ok_or_else(|| "not numbers".to_owned())
 }
 
 fn texts(batch: &RecordBatch, column: usize) -> Result<StringViewArray, String> {
-    let array = as_type(batch, column, &DataType::Utf8View)?;
+    let array = as_type(batch, column, &DataType::Utf8View, text_like)?;
     array.as_any().downcast_ref().cloned().ok_or_else(|| "not texts".to_owned())
 }

@@ -25,7 +25,7 @@ pub enum Stop {
 }
 
 /// A reader that walks through bytes in memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
