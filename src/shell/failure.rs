@@ -35,6 +35,8 @@ pub(crate) enum Failure {
     Check(String),
     /// Ctrl-C. Exit code 130.
     Interrupted,
+    /// SIGTERM. Exit code 143.
+    Terminated,
     /// Whoever read our results has gone away, as `head` does. Nobody is left to be told: exit code 0.
     ClosedPipe,
 }
@@ -62,6 +64,7 @@ impl Failure {
             Failure::Budget(_) => 5,
             Failure::Check(_) => 6,
             Failure::Interrupted => 130,
+            Failure::Terminated => 143,
         }
     }
 
@@ -82,6 +85,7 @@ impl Failure {
             | Failure::Budget(text)
             | Failure::Check(text) => Some(text),
             Failure::Interrupted => Some("interrupted"),
+            Failure::Terminated => Some("ended by SIGTERM"),
             Failure::ClosedPipe => None,
         }
     }
@@ -95,14 +99,14 @@ impl Failure {
         }
     }
 
-    /// Whether it is Ctrl-C, which is no error.
+    /// Whether somebody ended it, which is no error.
     pub(crate) fn is_interrupt(&self) -> bool {
-        matches!(self, Failure::Interrupted)
+        matches!(self, Failure::Interrupted | Failure::Terminated)
     }
 
     /// Whether nothing after it makes sense any more, whatever else was asked for.
     pub(crate) fn is_final(&self) -> bool {
-        matches!(self, Failure::Interrupted | Failure::ClosedPipe)
+        matches!(self, Failure::Interrupted | Failure::Terminated | Failure::ClosedPipe)
     }
 
     /// The same failure, naming the script and the statement in which it happened.

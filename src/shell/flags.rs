@@ -40,6 +40,7 @@ Exit codes:
   5    the memory, disk or time that was allowed is used up
   6    check: an assertion does not hold
   130  interrupted with Ctrl-C
+  143  ended by SIGTERM
 
 Files and environment:
   Flags named with [env: ...] can be given there, and in $XDG_CONFIG_HOME/rl-insight-sql/config.toml

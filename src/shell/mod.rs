@@ -49,6 +49,7 @@ mod run_dir;
 mod screen;
 mod script;
 mod settings;
+mod signals;
 mod statement;
 mod voice;
 mod watch;

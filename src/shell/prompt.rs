@@ -30,6 +30,7 @@ const HISTORY_ENTRIES: usize = 10_000;
 /// # Errors
 /// When nothing can be read from the terminal any more, or nobody reads the results.
 pub(crate) async fn run(mut runner: Runner, init: &Init) -> Result<(), Failure> {
+    runner.at_prompt = true;
     if let Step::Leave = start_file(&mut runner, init).await? {
         return Ok(());
     }

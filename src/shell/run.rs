@@ -14,7 +14,6 @@ use std::time::Duration;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::SessionContext;
 use rl_insight_sql::overview::Overview;
-use tokio::signal::ctrl_c;
 
 use super::agent::Answer;
 use super::commands::{self, Step};
@@ -29,6 +28,7 @@ use super::run_dir;
 use super::screen;
 use super::script::{Piece, Script};
 use super::settings::Settings;
+use super::signals::asked_to_end;
 use super::statement::{Kept, Session};
 use super::voice::Voice;
 use super::watch::{TICK, Watch};
@@ -44,6 +44,8 @@ pub(crate) struct Runner {
     on_error: &'static str,
     threads: NonZeroUsize,
     keep_going: bool,
+    /// Whether statements come from the prompt.
+    pub(crate) at_prompt: bool,
     verbose: bool,
     /// Whether the time of each statement is told.
     pub(crate) timer: bool,
@@ -103,6 +105,7 @@ impl Runner {
             on_error: engine.on_error.name(),
             threads: engine.threads,
             keep_going: invocation.keep_going,
+            at_prompt: false,
             verbose: engine.verbose,
             timer: invocation.timer,
             paths: vec![],
@@ -414,12 +417,12 @@ impl Runner {
             }
         };
         // Once for the whole statement: a signal between two of them would be lost.
-        let interrupt = ctrl_c();
-        tokio::pin!(late, interrupt);
+        let asked = asked_to_end(self.at_prompt);
+        tokio::pin!(late, asked);
         let done = loop {
             tokio::select! {
                 done = &mut job => break done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),
-                Ok(()) = &mut interrupt => break Err(Failure::Interrupted),
+                asked = &mut asked => break Err(asked),
                 () = &mut late => {
                     let seconds = limit.unwrap_or_default().as_secs_f64();
                     break Err(Failure::Budget(format!(

@@ -1,10 +1,9 @@
 //! What is said about the paths that the program was pointed at.
 
-use rl_insight_sql::overview::{Found, Overview};
-use tokio::signal::ctrl_c;
-
 use super::amount::{counted, size};
 use super::failure::{Failure, join_text};
+use super::signals::asked_to_end;
+use rl_insight_sql::overview::{Found, Overview};
 
 /// So many role names are spelled out.
 const ROLES: usize = 8;
@@ -17,7 +16,7 @@ pub(crate) async fn survey(paths: &[String]) -> Result<Overview, Failure> {
     let owned = paths.to_vec();
     let listed = tokio::select! {
         listed = tokio::task::spawn_blocking(move || Overview::of(&owned)) => listed,
-        Ok(()) = ctrl_c() => return Err(Failure::Interrupted),
+        asked = asked_to_end(true) => return Err(asked),
     };
     let listed = listed.map_err(|e| Failure::Query(join_text(&e)))?;
     listed.map_err(|e| Failure::Usage(e.to_string()))

@@ -368,6 +368,29 @@ fn ctrl_c_ends_a_script_with_130() {
     assert_eq!((done.code, done.stderr.as_str()), (Some(130), "interrupted\n"));
 }
 
+#[cfg(unix)]
+#[test]
+fn sigterm_leaves_nothing_half_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("x.db");
+    let sql = format!(
+        "copy (select a.value from generate_series(1, 1000000) a, generate_series(1, 1000000) b) to '{}' stored as sqlite",
+        target.display()
+    );
+    let files = || std::fs::read_dir(dir.path()).unwrap().count();
+    let child = program(&["-c", &sql]).spawn().unwrap();
+    // The file beside the target says that the export is under way.
+    let begun = std::time::Instant::now();
+    while files() == 0 && begun.elapsed() < std::time::Duration::from_secs(60) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(files(), 1);
+    let kill = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let done = finish(child);
+    assert_eq!((done.code, done.stderr.as_str(), files()), (Some(143), "ended by SIGTERM\n", 0));
+}
+
 #[test]
 fn the_environment_changes_nothing() {
     let sql =

@@ -22,6 +22,7 @@ use super::guard::Guard;
 use super::invocation::{Engine, read_file};
 use super::output::StagedResults;
 use super::run_dir;
+use super::signals::asked_to_end;
 
 /// Runs the suite and writes the outcome.
 ///
@@ -70,7 +71,7 @@ pub(crate) async fn run(flags: CheckFlags) -> Result<(), Failure> {
     };
     let report = tokio::select! {
         report = suite => report,
-        Ok(()) = tokio::signal::ctrl_c() => return Err(Failure::Interrupted),
+        asked = asked_to_end(false) => return Err(asked),
     };
     let written = report.write(flags.format);
     match &flags.output {

@@ -195,6 +195,7 @@ trend 等。只有一个 PATH 时，它在 SQL 中就是 $run：memory_peaks($ru
   5    允许的内存、磁盘或时间已用完
   6    check：有断言不成立
   130  被 Ctrl-C 中断
+  143  被 SIGTERM 结束
 
 文件和环境：
   标有 [env: ...] 的参数也可以由环境变量给出，或写在 $XDG_CONFIG_HOME/rl-insight-sql/config.toml

@@ -170,6 +170,7 @@ pub(super) const TEXTS: &[Phrase] = &[
         "--memory-limit 和 --disk-limit 设定查询可用的量",
     ),
     ("interrupted", "已中断"),
+    ("ended by SIGTERM", "已被 SIGTERM 结束"),
     // The command line and the prompt.
     (
         "rl-insight-sql {}; \\? lists the commands, TAB completes, \\q leaves",
