@@ -14,6 +14,9 @@ use super::OnError;
 /// Name of the metric that counts problems which were left out; the shell looks for it.
 pub const PROBLEMS_LEFT_OUT: &str = "problems_left_out";
 
+/// Name of the metric for [`Counter::MarkersLost`]; the shell looks for it, too.
+pub const MARKERS_LOST: &str = "markers_lost";
+
 /// Small reservations are gathered until they are worth a call to the memory pool.
 const RESERVE_STEP: usize = 64 << 10;
 
@@ -36,6 +39,8 @@ struct Counters {
     rows_left_out: Count,
     events_read: Count,
     problems_left_out: Count,
+    metrics: ExecutionPlanMetricsSet,
+    partition: usize,
 }
 
 impl HostMaker {
@@ -54,6 +59,8 @@ impl HostMaker {
             rows_left_out: counter("rows_left_out"),
             events_read: counter("events_read"),
             problems_left_out: counter(PROBLEMS_LEFT_OUT),
+            metrics: metrics.clone(),
+            partition,
         };
         Self {
             label: format!("{label}[{partition}]"),
@@ -138,14 +145,20 @@ impl Host for ScanHost {
     }
 
     fn count(&self, counter: Counter, n: u64) {
+        let n = usize::try_from(n).unwrap_or(usize::MAX);
         let metric = match counter {
+            // So rare that it is not shown where there is none.
+            Counter::MarkersLost => {
+                let Counters { metrics, partition, .. } = &self.counters;
+                return MetricBuilder::new(metrics).counter(MARKERS_LOST, *partition).add(n);
+            }
             Counter::FilesOpened => &self.counters.files_opened,
             Counter::BytesRead => &self.counters.bytes_read,
             Counter::RowsRead => &self.counters.rows_read,
             Counter::RowsLeftOut => &self.counters.rows_left_out,
             Counter::EventsRead => &self.counters.events_read,
         };
-        metric.add(usize::try_from(n).unwrap_or(usize::MAX));
+        metric.add(n);
     }
 
     fn opened(&self, file: &InputFile) -> Result<(), ReadError> {

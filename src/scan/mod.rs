@@ -25,7 +25,7 @@ pub use conditions::row_conditions;
 pub use diagnostics::{Diagnostics, diagnostics_schema};
 pub use exec::{ScanSpec, UnitScanExec};
 pub use grouping_sets::{GroupingSets, UnclaimedExec};
-pub use host::PROBLEMS_LEFT_OUT;
+pub use host::{MARKERS_LOST, PROBLEMS_LEFT_OUT};
 pub use partition::partition_units;
 pub use progress::Progress;
 pub use promises::{Promise, Promises};

@@ -15,7 +15,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ShowStatementFilter, Statement as SqlStatement};
 use futures::StreamExt;
-use rl_insight_sql::scan::PROBLEMS_LEFT_OUT;
+use rl_insight_sql::scan::{MARKERS_LOST, PROBLEMS_LEFT_OUT};
 use rl_insight_sql::session;
 use rl_insight_sql::sink::REMARKS;
 use rl_insight_sql::table::all_table_functions;
@@ -213,6 +213,13 @@ impl Session {
 
     /// Under `on_error => 'skip'` a result can be incomplete; nobody should have to guess that.
     fn tell_left_out(&self, plan: &Plan) {
+        if let Some(entries) = NonZeroU64::new(summed(plan, MARKERS_LOST)) {
+            let (noun, keys) =
+                if entries.get() == 1 { ("entry has", "its key") } else { ("entries have", "their keys") };
+            self.voice.tell(format_args!(
+                "note: {entries} {noun} no rows: the mapping takes forward, backward or parameters_grad out of {keys}"
+            ));
+        }
         let Some(problems) = NonZeroU64::new(summed(plan, PROBLEMS_LEFT_OUT)) else { return };
         self.left_out.fetch_add(problems.get(), Ordering::Relaxed);
         let (noun, verb) = if problems.get() == 1 { ("problem", "was") } else { ("problems", "were") };

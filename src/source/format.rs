@@ -106,6 +106,9 @@ pub enum Counter {
     RowsLeftOut,
     /// Trace events or similar side records that were looked at.
     EventsRead,
+    /// Entries of a dump that have no rows because the mapping took out of their keys what tells a forward
+    /// call from a backward one.
+    MarkersLost,
 }
 
 /// The side of the scan that a reader talks to. Shared by all threads that work on a unit.

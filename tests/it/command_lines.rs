@@ -57,6 +57,16 @@ const LINES: &[Line] = &[
         "",
         "possible values: string, null",
     ),
+    // A mapping that makes rows vanish is not silent about it.
+    (
+        &[
+            "-c",
+            "select count(*) n from dump_trend('tests/data/trend/02_micro_plain/input', mapping => 'tests/data/trend/106_mapping_without_markers/mapping.json')",
+        ],
+        0,
+        "n\n2\n",
+        "entries have no rows: the mapping takes forward, backward or parameters_grad out of their keys",
+    ),
     (&["--format", "json", "-c", "select 9007199254740993 a"], 0, "[{\"a\":9007199254740993}]\n", ""),
     (&["--format", "ndjson", "-c", "values (1), (2)"], 0, "{\"column1\":1}\n{\"column1\":2}\n", ""),
     (&["--format", "ndjson", "-c", "select 1 a where false"], 0, "", ""),

@@ -106,6 +106,11 @@ impl Entries {
         self.words.allocated()
     }
 
+    /// How many entries have no rows because the mapping took the marker out of their keys.
+    pub(super) fn lost_markers(&self) -> u64 {
+        self.left.lost_markers
+    }
+
     /// Starts anew, because the file is read again.
     pub(super) fn forget(&mut self) {
         self.block = RowBlock::new(self.wanted);

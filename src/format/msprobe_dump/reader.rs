@@ -287,6 +287,9 @@ impl DumpReader {
         if file.marked() {
             self.host.report(Finding::note(Kind::Encoding, &path, "begins with a byte-order mark"))?;
         }
+        if self.entries.lost_markers() > 0 {
+            self.host.count(Counter::MarkersLost, self.entries.lost_markers());
+        }
         let data = match file.data() {
             DataMember::Object => None,
             DataMember::Missing => Some("there is no member `data`, so the file has no rows"),

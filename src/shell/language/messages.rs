@@ -74,6 +74,14 @@ pub(super) const TEXTS: &[Phrase] = &[
     ("{n} row", "{} 行"),
     ("peak memory {n}", "内存峰值 {}"),
     (
+        "{n} entry has no rows: the mapping takes forward, backward or parameters_grad out of its key",
+        "{} 个条目没有行：mapping 把 forward、backward 或 parameters_grad 从其键中去掉了",
+    ),
+    (
+        "{n} entries have no rows: the mapping takes forward, backward or parameters_grad out of their keys",
+        "{} 个条目没有行：mapping 把 forward、backward 或 parameters_grad 从其键中去掉了",
+    ),
+    (
         "{n} problem was left out; SELECT * FROM diagnostics(path) lists them",
         "略去了 {} 个问题；SELECT * FROM diagnostics(path) 列出它们",
     ),
