@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::Documentation;
 
-use crate::function::{all_scalar_functions, all_window_functions};
+use crate::function::{all_aggregate_functions, all_scalar_functions, all_window_functions};
 use crate::library::{Library, LibraryPlanner};
 use crate::session;
 use crate::table::all_table_functions;
@@ -64,8 +64,11 @@ pub async fn reference_page() -> Result<String> {
             let _ = writeln!(page, "| `{}` | {kind} | {} |", field.name(), comment(field));
         }
     }
-    page.push_str("\n# Functions of one value, and of windows\n\nThe rest of DataFusion's functions is there, too: `\\df` lists all.\n");
+    page.push_str("\n# Functions of one value, of groups, and of windows\n\nThe rest of DataFusion's functions is there, too: `\\df` lists all.\n");
     for function in all_scalar_functions() {
+        page.push_str(&documented(function.name(), function.documentation()));
+    }
+    for function in all_aggregate_functions() {
         page.push_str(&documented(function.name(), function.documentation()));
     }
     for function in all_window_functions() {

@@ -9,7 +9,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::function::{all_scalar_functions, all_window_functions};
+use crate::function::{all_aggregate_functions, all_scalar_functions, all_window_functions};
 use crate::library::{Library, LibraryPlanner};
 use crate::scan::{GroupingSets, Promises};
 use crate::sink::{ExportFormatFactory, all_exports, whole_file_formats};
@@ -83,6 +83,9 @@ pub fn register(context: &SessionContext) -> Result<()> {
     }
     for function in all_scalar_functions() {
         context.register_udf(function.as_ref().clone());
+    }
+    for function in all_aggregate_functions() {
+        context.register_udaf(function.as_ref().clone());
     }
     for function in all_window_functions() {
         context.register_udwf(function.as_ref().clone());

@@ -247,6 +247,29 @@ fn tables_fit_narrow_and_wide_terminals() {
 }
 
 #[test]
+fn only_what_is_longer_than_the_screen_goes_through_the_pager() {
+    let _alone = alone();
+    let home = tempfile::tempdir().unwrap();
+    let mut session = prompt_in(80, home.path(), &[("PAGER", "sed s/^/paged:/")], &["--max-rows", "0"]);
+    session.exp_string(BEGIN).unwrap();
+    let mut shown = |line: &str| {
+        session.send_line(line).unwrap();
+        session.exp_string(END).unwrap();
+        session.exp_string(BEGIN).unwrap()
+    };
+    let long = "SELECT value FROM generate_series(1, 40);";
+    let answer = shown(long);
+    assert!(answer.contains("paged:|    40 |"), "{answer}");
+    let answer = shown("SELECT 40 + 2 AS answer;");
+    assert!(answer.contains("42 |") && !answer.contains("paged:"), "{answer}");
+    shown(".pager off");
+    let answer = shown(long);
+    assert!(answer.contains("|    40 |") && !answer.contains("paged:"), "{answer}");
+    session.send_line("\\q").unwrap();
+    session.exp_eof().unwrap();
+}
+
+#[test]
 fn a_prompt_starts_whatever_home_is_like() {
     let _alone = alone();
     let scratch = tempfile::tempdir().unwrap();

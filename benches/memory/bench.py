@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from questions import QUESTIONS
+
 HERE = Path(__file__).parent
 BENCH = Path(sys.argv[1])
 PROGRAM = os.environ["RLI_PROGRAM"]
@@ -23,12 +25,6 @@ FULL = """SELECT count(*), sum(size_kb), count(nullif(call_stack, '')), count(DI
  max(start_time_ms), sum(duration_ms), max(total_allocated_mb) FROM memory_events('{}')"""
 MATCHES = """SELECT count(*), count(nullif(call_stack, '')), sum(octet_length(call_stack))
  FROM memory_events('{}')"""
-# Each question of the library, on a million allocations of eight ranks.
-QUESTIONS = ["memory_at_peak('{0}')", "memory_at('{0}', 1779785500000000000)", "memory_timeline('{0}')",
-             "memory_peaks('{0}')", "memory_growth('{0}')", "memory_not_released('{0}')", "memory_short_lived('{0}')",
-             "memory_fragmentation('{0}')", "memory_by_stack('{0}')", "memory_by_operator('{0}')",
-             "memory_lifetimes('{0}')", "memory_imbalance('{0}')",
-             "memory_diff('{0}/actor_update', '{0}/rollout_generate')"]
 PLAIN = "SELECT sum(size_kb) FROM memory_events('{}')"
 
 
@@ -169,9 +165,9 @@ def without_stacks(table):
 def questions(table):
     warm("eight_million")
     for question in QUESTIONS:
-        name = question.split("(")[0]
+        name = question.format("run")
         # Our own generator makes one role only.
-        if name == "memory_diff" and not (BENCH / "eight_million/rollout_generate").exists():
+        if name.startswith("memory_diff") and not (BENCH / "eight_million/rollout_generate").exists():
             continue
         samples = [ours(f"SELECT * FROM {question.format(BENCH / 'eight_million')}", "", 2) for _ in range(RUNS)]
         seconds = median(samples, "wall")

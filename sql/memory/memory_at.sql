@@ -9,14 +9,28 @@
 -- release in its own profile (RL-Insight gives both, and a release at once, a duration of 0). What happens between two
 -- profiles of a rank is not known: nothing is live there. What was allocated before a recording began is not in it.
 -- Sizes count in whole bytes.
-SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack, count(*) AS allocations,
-  sum(CAST(round(size_kb * 1024) AS BIGINT)) / 1024.0 AS live_kb
-FROM (
-  SELECT role, rank_id, call_stack_id, call_stack, size_kb, start_time_ns,
-    coalesce(release_time_ns, max(greatest(start_time_ns, release_time_ns)) OVER profile + 1) AS end_ns
-  FROM memory_events($path, match => $match, on_error => $on_error)
-  WHERE size_kb > 0 AND start_time_ns IS NOT NULL
-  WINDOW profile AS (PARTITION BY role, rank_id, source_path)
+-- One pass, and no sort: what ends with its profile is kept apart until the end of the profile is known.
+WITH by_profile AS (
+  SELECT role, rank_id, source_path, call_stack_id, min(call_stack) AS call_stack,
+    max(greatest(start_time_ns, release_time_ns)) AS last,
+    count(*) FILTER (WHERE start_time_ns <= $at_ns AND $at_ns < release_time_ns) AS released_later,
+    sum(bytes) FILTER (WHERE start_time_ns <= $at_ns AND $at_ns < release_time_ns) AS released_later_bytes,
+    count(*) FILTER (WHERE start_time_ns <= $at_ns AND release_time_ns IS NULL) AS kept,
+    sum(bytes) FILTER (WHERE start_time_ns <= $at_ns AND release_time_ns IS NULL) AS kept_bytes
+  FROM (
+    SELECT role, rank_id, source_path, call_stack_id, call_stack, start_time_ns, release_time_ns,
+      CAST(round(size_kb * 1024) AS BIGINT) AS bytes
+    FROM memory_events($path, match => $match, on_error => $on_error)
+    WHERE size_kb > 0 AND start_time_ns IS NOT NULL
+  )
+  GROUP BY role, rank_id, source_path, call_stack_id
+),
+ended AS (
+  SELECT *, $at_ns <= max(last) OVER (PARTITION BY role, rank_id, source_path) AS goes_on FROM by_profile
 )
-WHERE start_time_ns <= $at_ns AND $at_ns < end_ns
+SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack,
+  sum(released_later + CASE WHEN goes_on THEN kept ELSE 0 END) AS allocations,
+  sum(coalesce(released_later_bytes, 0) + CASE WHEN goes_on THEN coalesce(kept_bytes, 0) ELSE 0 END) / 1024.0 AS live_kb
+FROM ended
+WHERE released_later > 0 OR (goes_on AND kept > 0)
 GROUP BY role, rank_id, call_stack_id

@@ -14,63 +14,27 @@
 -- released counts as live to the end of its own profile; what the profiler states is carried on to the next profile.
 -- The first bucket begins at the first change; all are equally many whole ns wide, so the last one can reach beyond the
 -- last change. One sweep: the cost grows with n log n.
-WITH e AS (
-  SELECT role, rank_id, start_time_ns, release_time_ns, CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
-    name NOT LIKE 'cann::%' AS states, total_allocated_mb, release_total_allocated_mb, total_reserved_mb,
-    release_total_reserved_mb, total_active_mb, release_total_active_mb,
-    max(greatest(start_time_ns, release_time_ns)) OVER (PARTITION BY role, rank_id, source_path) AS profile_end,
-    min(least(start_time_ns, release_time_ns)) OVER (PARTITION BY role, rank_id) AS t0,
-    max(greatest(start_time_ns, release_time_ns)) OVER (PARTITION BY role, rank_id) AS t1
-  FROM memory_events($path, on_error => $on_error)
-  WHERE size_kb > 0 AND start_time_ns IS NOT NULL
+WITH swept AS (
+  SELECT role, rank_id, unnest(live_levels(source_path, start_time_ns, release_time_ns,
+    CAST(round(size_kb * 1024) AS BIGINT), $buckets,
+    CASE WHEN states THEN total_allocated_mb END, CASE WHEN states THEN release_total_allocated_mb END,
+    CASE WHEN states THEN total_reserved_mb END, CASE WHEN states THEN release_total_reserved_mb END,
+    CASE WHEN states THEN total_active_mb END, CASE WHEN states THEN release_total_active_mb END)) AS part
+  FROM (
+    SELECT *, name NOT LIKE 'cann::%' AS states
+    FROM memory_events($path, on_error => $on_error)
+    WHERE size_kb > 0 AND start_time_ns IS NOT NULL
+  )
+  GROUP BY role, rank_id
 ),
-change AS (
-  -- What is not released ends one ns after its profile, without counting as a change.
-  SELECT role, rank_id, t0, (t1 - t0) / $buckets + 1 AS width, sign * bytes AS bytes,
-    CASE WHEN sign > 0 THEN start_time_ns ELSE coalesce(release_time_ns, profile_end + 1) END AS t,
-    sign > 0 OR release_time_ns IS NOT NULL AS recorded,
-    CASE WHEN sign > 0 AND states THEN total_allocated_mb
-      WHEN states AND release_time_ns IS NOT NULL THEN release_total_allocated_mb END AS allocated,
-    CASE WHEN sign > 0 AND states THEN total_reserved_mb
-      WHEN states AND release_time_ns IS NOT NULL THEN release_total_reserved_mb END AS reserved,
-    CASE WHEN sign > 0 AND states THEN total_active_mb
-      WHEN states AND release_time_ns IS NOT NULL THEN release_total_active_mb END AS active
-  FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN e
-  WHERE sign > 0 OR release_time_ns IS NOT NULL OR profile_end < t1
-),
-level AS (
-  -- In one moment releases come first, so no level is seen that was never reached.
-  SELECT role, rank_id, t0, width, (t - t0) / width AS bucket, t, bytes, recorded, allocated, reserved, active,
-    running_sum(bytes) OVER (PARTITION BY role, rank_id ORDER BY t, bytes) AS level
-  FROM change
-),
-filled AS (
-  SELECT role, rank_id, min(t0) AS t0, min(width) AS width, bucket, count(*) FILTER (WHERE recorded) AS changes,
-    max(level) AS high, sum(bytes) AS bytes, max(allocated) AS allocated, max(reserved) AS reserved,
-    max(active) AS active,
-    last_value(allocated ORDER BY t, allocated) FILTER (WHERE allocated IS NOT NULL) AS last_allocated,
-    last_value(reserved ORDER BY t, reserved) FILTER (WHERE reserved IS NOT NULL) AS last_reserved,
-    last_value(active ORDER BY t, active) FILTER (WHERE active IS NOT NULL) AS last_active
-  FROM level GROUP BY role, rank_id, bucket
-),
-chained AS (
-  SELECT *, sum(bytes) OVER so_far AS level, last_value(last_allocated) IGNORE NULLS OVER so_far AS now_allocated,
-    last_value(last_reserved) IGNORE NULLS OVER so_far AS now_reserved,
-    last_value(last_active) IGNORE NULLS OVER so_far AS now_active,
-    last_value(last_allocated) IGNORE NULLS OVER before AS old_allocated,
-    last_value(last_reserved) IGNORE NULLS OVER before AS old_reserved,
-    last_value(last_active) IGNORE NULLS OVER before AS old_active,
-    lead(bucket, 1, $buckets) OVER (PARTITION BY role, rank_id ORDER BY bucket) AS next
-  FROM filled
-  WINDOW so_far AS (PARTITION BY role, rank_id ORDER BY bucket ROWS UNBOUNDED PRECEDING),
-    before AS (PARTITION BY role, rank_id ORDER BY bucket ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-),
-drawn AS (SELECT *, unnest(range(bucket, next)) AS at FROM chained)
-SELECT role, rank_id, at AS bucket, t0 + at * width AS from_ns, t0 + (at + 1) * width AS to_ns,
-  CASE WHEN at = bucket THEN changes ELSE 0 END AS changes,
-  CASE WHEN at = bucket THEN greatest(high, level - bytes) ELSE level END / 1048576.0 AS live_high_mb,
-  level / 1048576.0 AS live_end_mb,
-  CASE WHEN at = bucket THEN greatest(allocated, old_allocated) ELSE now_allocated END AS allocated_high_mb,
-  CASE WHEN at = bucket THEN greatest(reserved, old_reserved) ELSE now_reserved END AS reserved_high_mb,
-  CASE WHEN at = bucket THEN greatest(active, old_active) ELSE now_active END AS active_high_mb
+-- Up to the next part in which something changes, the level stays.
+drawn AS (SELECT role, rank_id, part, unnest(range(part['bucket'], part['next'])) AS at FROM swept)
+SELECT role, rank_id, at AS bucket, part['from_ns'] + at * part['width_ns'] AS from_ns,
+  part['from_ns'] + (at + 1) * part['width_ns'] AS to_ns,
+  CASE WHEN at = part['bucket'] THEN part['changes'] ELSE 0 END AS changes,
+  CASE WHEN at = part['bucket'] THEN part['high_bytes'] ELSE part['end_bytes'] END / 1048576.0 AS live_high_mb,
+  part['end_bytes'] / 1048576.0 AS live_end_mb,
+  CASE WHEN at = part['bucket'] THEN part['stated_high'][1] ELSE part['stated_end'][1] END AS allocated_high_mb,
+  CASE WHEN at = part['bucket'] THEN part['stated_high'][2] ELSE part['stated_end'][2] END AS reserved_high_mb,
+  CASE WHEN at = part['bucket'] THEN part['stated_high'][3] ELSE part['stated_end'][3] END AS active_high_mb
 FROM drawn

@@ -1,21 +1,23 @@
-//! Functions of queries: scalar ones, of the values of one row, and window functions.
+//! Functions of queries: scalar ones, of the values of one row, aggregates and window functions.
 
 mod must;
 mod one_of;
 mod running;
 mod stack_frame;
 mod stack_reading;
+mod sweep;
 mod texts;
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{ScalarUDF, WindowUDF};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 pub use must::Must;
 pub use one_of::OneOf;
 pub use running::{Running, Told};
 pub use stack_frame::StackFrame;
 pub use stack_reading::{Reading, StackReading};
+pub use sweep::{LiveLevels, LivePeak};
 
 /// All scalar functions, in order of their names. Each one carries its documentation.
 pub fn all_scalar_functions() -> Vec<Arc<ScalarUDF>> {
@@ -29,6 +31,11 @@ pub fn all_scalar_functions() -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(StackReading::new(Reading::UserFrame)),
     ];
     functions.map(Arc::new).to_vec()
+}
+
+/// All aggregate functions, in order of their names.
+pub fn all_aggregate_functions() -> Vec<Arc<AggregateUDF>> {
+    [AggregateUDF::from(LiveLevels::new()), AggregateUDF::from(LivePeak::new())].map(Arc::new).to_vec()
 }
 
 /// All window functions, in order of their names.

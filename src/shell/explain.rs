@@ -120,10 +120,10 @@ fn view_named(name: &str) -> Option<&'static TableFunction> {
 fn no_view(function: &TableFunction, paths: &[String]) -> String {
     let view = function.view.unwrap_or_default();
     let looked_for = match view {
-        "memory" => "operator_memory.csv",
-        "memory_record" => "memory_record.csv",
+        "memory" => "operator_memory.csv or database of the Ascend profiler",
+        "memory_record" => "memory_record.csv or database of the Ascend profiler",
         "trend" => "dump.json of msProbe",
-        "memscope" => "memscope_dump_*.csv",
+        "memscope" => "memscope_dump_*.csv or memscope_dump_*.db",
         _ => "data for it",
     };
     format!("no {looked_for} was found under {}, so there is no view {view}", paths.join(", "))
@@ -135,9 +135,16 @@ fn column_hint(name: &str, columns: &[String]) -> String {
     if columns.is_empty() {
         return "there are no columns here; text is written in single quotes".to_owned();
     }
-    let mut listed: Vec<&str> = columns.iter().map(String::as_str).take(LISTED).collect();
-    if columns.len() > LISTED {
-        listed.push("...");
+    // Subqueries can have the same columns again.
+    let mut listed: Vec<&str> = vec![];
+    for column in columns {
+        if listed.len() == LISTED {
+            listed.push("...");
+            break;
+        }
+        if !listed.contains(&column.as_str()) {
+            listed.push(column);
+        }
     }
     format!("{meant}the columns are {}", listed.join(", "))
 }

@@ -67,7 +67,7 @@ use config::Config;
 use failure::Failure;
 use flags::{Flags, Sub};
 use invocation::{Invocation, Surroundings};
-use language::Wanted;
+use language::{Language, Wanted};
 use run::Runner;
 use settings::Settings;
 
@@ -109,6 +109,7 @@ fn parse(args: &[OsString]) -> Result<Given, Wrong> {
 pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     let agent = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--agent");
+    let language = Wanted::early(&args).language();
     let given = match parse(&args) {
         Ok(given) => given,
         Err(Wrong::Usage(e)) if agent && !e.use_stderr() => {
@@ -116,6 +117,10 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(failure) => failure.exit_code(),
             };
+        }
+        Err(Wrong::Usage(e)) if !agent && e.use_stderr() && language != Language::English => {
+            failure::tell(language.say(e.to_string().trim_end()));
+            return ExitCode::from(2);
         }
         Err(Wrong::Usage(e)) if !agent => {
             // Fails when the reader is gone, and then there is nobody to tell.
@@ -130,7 +135,7 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             if agent {
                 agent::print_failure(&failure);
             } else {
-                failure.tell(Wanted::early(&args).language());
+                failure.tell(language);
             }
             return failure.exit_code();
         }

@@ -91,7 +91,7 @@ impl Runner {
             destination,
             answer: invocation.agent.map(|caps| Answer::new(caps, invocation.look.json)),
             kept: None,
-            watch: Watch::new(invocation.progress),
+            watch: Watch::new(invocation.progress, engine.voice.clone()),
             parameters: Arc::new(engine.parameters.clone()),
             paths: Arc::default(),
             left_out: Arc::default(),

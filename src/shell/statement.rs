@@ -234,8 +234,10 @@ fn of_count(count: u64, text: &str) -> String {
     if count != 1 {
         return text.to_owned();
     }
-    let one = text.replacen("s were ", " was ", 1).replacen(" were ", " was ", 1);
-    one.replacen("they have ", "it has ", 1).replacen("their ", "its ", 1)
+    let Some((what, rest)) = text.split_once(" were ") else { return text.to_owned() };
+    let nouns = [("values", "value"), ("rows", "row"), ("texts", "text")];
+    let what = nouns.iter().fold(what.to_owned(), |what, (many, one)| what.replacen(many, one, 1));
+    format!("{what} was {rest}").replacen("they have ", "it has ", 1).replacen("their ", "its ", 1)
 }
 
 fn written_rows(batch: &RecordBatch) -> u64 {

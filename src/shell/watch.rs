@@ -14,6 +14,7 @@ use unicode_width::UnicodeWidthChar;
 use super::amount::{counted, size};
 use super::failure::tell;
 use super::screen;
+use super::voice::Voice;
 
 /// When progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -39,6 +40,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(200);
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
     state: Arc<State>,
+    voice: Voice,
 }
 
 #[derive(Default)]
@@ -75,9 +77,9 @@ impl std::fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// A watch that shows progress when it is wanted.
-    pub(crate) fn new(progress: Progress) -> Self {
-        let watch = Self::default();
+    /// A watch that shows progress when it is wanted, in the words of this voice.
+    pub(crate) fn new(progress: Progress, voice: Voice) -> Self {
+        let watch = Self { voice, ..Self::default() };
         if let Ok(mut own) = watch.state.progress.lock() {
             *own = progress;
         }
@@ -134,8 +136,9 @@ impl Watch {
             return;
         }
         let line = scans.line(&usage);
+        let line = self.voice.words(&line);
         if !terminal {
-            tell(format_args!("progress: {line}"));
+            tell(self.voice.words(&format!("progress: {line}")));
             return;
         }
         let (width, _) = screen::of_stderr();

@@ -23,12 +23,14 @@ const CHANNEL: usize = 4;
 
 /// Names of the metrics that are remarks about what was written, and how they are put for people:
 /// the shell looks for them behind every COPY.
-pub const REMARKS: [(&str, &str); 6] = [
+pub const REMARKS: [(&str, &str); 8] = [
     ("values_clipped", "finite values beyond 1e9 were cut to it"),
     ("values_infinite", "infinite values were stored as 1000000001 or -1000000001"),
     ("values_nan", "NaN were stored as NULL"),
     ("rows_repeated", "rows were left out: their target already has values for that rank and step"),
     ("rows_without_metric", "rows were left out: they have no metric_name"),
+    ("nonfinite_as_null", "NaN or infinite values were written as null; -o FILE --format ndjson keeps them"),
+    ("empty_as_null", "empty texts were written like NULL; -o FILE --format csv tells them apart"),
     ("infinities_kept", "infinite values were stored as Inf, which few programs expect"),
 ];
 

@@ -14,6 +14,8 @@ mod error;
 mod export;
 mod export_format;
 mod export_sink;
+mod losses;
+mod own_texts;
 mod row_pages;
 mod sqlite_table;
 mod staged_database;
@@ -27,6 +29,7 @@ pub use error::SinkError;
 pub use export::{Export, ExportOption, ExportPlan, ExportRequest, Opener, Remark, Writer};
 pub use export_format::ExportFormatFactory;
 pub use export_sink::REMARKS;
+pub use own_texts::with_own_texts;
 pub use staged_file::StagedFile;
 pub use whole_file::whole_file_formats;
 

@@ -6,17 +6,17 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, GetExt, Result, Statistics, internal_err};
-use datafusion::datasource::file_format::arrow::ArrowFormatFactory;
-use datafusion::datasource::file_format::csv::CsvFormatFactory;
+use datafusion::datasource::file_format::arrow::{ArrowFormat, ArrowFormatFactory};
+use datafusion::datasource::file_format::csv::{CsvFormat, CsvFormatFactory};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::file_format::json::JsonFormatFactory;
+use datafusion::datasource::file_format::json::{JsonFormat, JsonFormatFactory};
 use datafusion::datasource::file_format::parquet::ParquetFormatFactory;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
 use datafusion::datasource::listing::ListingTableUrl;
@@ -26,10 +26,14 @@ use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::object_store::{ObjectMeta, ObjectStore};
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
-use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use futures::{StreamExt, TryStreamExt};
 
 use super::arrange::in_fixed_order;
+use super::losses::{Losses, Lossy};
+use super::own_texts::with_own_texts;
 use super::{SinkError, StagedFile};
 
 /// The formats of DataFusion that can be written, each as a whole file or none.
@@ -140,13 +144,32 @@ impl FileFormat for WholeFile {
         config.file_output_mode = FileOutputMode::SingleFile;
         let writer =
             self.inner.create_writer_physical_plan(Arc::clone(&input), state, config, order.clone()).await?;
-        let sink = WholeFileSink { writer, target, staged };
+        let metrics = ExecutionPlanMetricsSet::new();
+        let own_texts = self.inner.downcast_ref::<ArrowFormat>().is_some();
+        let sink = WholeFileSink { writer, target, staged, lossy: self.lossy(), own_texts, metrics };
         sink.inner()?;
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
         self.inner.file_source(schema)
+    }
+}
+
+impl WholeFile {
+    /// What the format cannot say.
+    fn lossy(&self) -> Option<Lossy> {
+        if let Some(csv) = self.inner.downcast_ref::<CsvFormat>() {
+            // With another text for NULL it can.
+            return csv
+                .options()
+                .null_value
+                .as_deref()
+                .unwrap_or_default()
+                .is_empty()
+                .then_some(Lossy::EmptyTexts);
+        }
+        self.inner.downcast_ref::<JsonFormat>().map(|_| Lossy::Nonfinite)
     }
 }
 
@@ -191,6 +214,11 @@ struct WholeFileSink {
     writer: Arc<dyn ExecutionPlan>,
     target: PathBuf,
     staged: PathBuf,
+    /// What the format cannot say.
+    lossy: Option<Lossy>,
+    /// Whether the format writes columns as they are, with all that they share with others.
+    own_texts: bool,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl WholeFileSink {
@@ -211,7 +239,11 @@ impl DisplayAs for WholeFileSink {
 #[async_trait]
 impl DataSink for WholeFileSink {
     fn metrics(&self) -> Option<MetricsSet> {
-        self.inner().ok()?.metrics()
+        let mut metrics = self.inner().ok()?.metrics().unwrap_or_default();
+        for metric in self.metrics.clone_inner().iter() {
+            metrics.push(Arc::clone(metric));
+        }
+        Some(metrics)
     }
 
     fn schema(&self) -> &SchemaRef {
@@ -225,10 +257,38 @@ impl DataSink for WholeFileSink {
         let (target, staged) = (self.target.clone(), self.staged.clone());
         let file = blocking(move || StagedFile::create_as(&target, staged)).await?;
         // When this fails, or is given up, the staged file goes with it.
+        let losses = self.lossy.map(|kind| Arc::new(Mutex::new(Losses::new(kind))));
+        let data = match &losses {
+            Some(losses) => watched(data, Arc::clone(losses)),
+            None => data,
+        };
+        let data = if self.own_texts { apart(data) } else { data };
         let rows = self.inner()?.write_all(data, context).await?;
         blocking(move || file.publish()).await?;
+        if let Some(losses) = losses {
+            let (name, count) = losses.lock().unwrap_or_else(PoisonError::into_inner).remark();
+            if count > 0 {
+                MetricBuilder::new(&self.metrics).counter(name, 0).add(count);
+            }
+        }
         Ok(rows)
     }
+}
+
+/// The same rows; what is lost of them is counted as they go by.
+fn watched(data: SendableRecordBatchStream, losses: Arc<Mutex<Losses>>) -> SendableRecordBatchStream {
+    let schema = data.schema();
+    let rows = data.inspect_ok(move |batch| {
+        losses.lock().unwrap_or_else(PoisonError::into_inner).add(batch);
+    });
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+}
+
+/// The same rows, each batch with its own texts only.
+fn apart(data: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let schema = data.schema();
+    let rows = data.map(|batch| Ok(with_own_texts(&batch?)?));
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
 /// Works on a thread that may block.

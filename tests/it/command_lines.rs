@@ -71,6 +71,23 @@ const LINES: &[Line] = &[
     (&["--format", "ndjson", "-c", "values (1), (2)"], 0, "{\"column1\":1}\n{\"column1\":2}\n", ""),
     (&["--format", "ndjson", "-c", "select 1 a where false"], 0, "", ""),
     (&["--format", "markdown", "-c", "select 1 a"], 0, "| a |\n|---:|\n| 1 |\n", ""),
+    // Results are apart.
+    (
+        &[
+            "--format",
+            "markdown",
+            "-c",
+            "select 1 a",
+            "-c",
+            "create view v as select 2 b",
+            "-c",
+            "select * from v",
+        ],
+        0,
+        "| a |\n|---:|\n| 1 |\n\n| b |\n|---:|\n| 2 |\n",
+        "",
+    ),
+    (&["--format", "line", "-c", "select 1 a; select 2 b"], 0, "a = 1\n\nb = 2\n", ""),
     (&["--format", "line", "-c", "select 1 a, 'x' bb"], 0, " a = 1\nbb = x\n", ""),
     (&["--format", "line", "-c", "values (1), (null)"], 0, "column1 = 1\n\ncolumn1 = NULL\n", ""),
     (
@@ -205,7 +222,53 @@ const LINES: &[Line] = &[
         "",
         "memory_at: at_ns is 'noon', expected an integer",
     ),
+    // What a COPY cannot say is counted.
+    (
+        &["-q", "-c", "copy (values (1.5::double), ('NaN'::double), ('-inf'::double)) to '{tmp}/x.json'"],
+        0,
+        "",
+        "note: 2 NaN or infinite values were written as null; -o FILE --format ndjson keeps them\n",
+    ),
+    (&["-q", "-c", "copy (values (1.5::double), (null)) to '{tmp}/x.json'"], 0, "", ""),
+    (
+        &["-q", "-c", "copy (values ('', 1), (null, 2)) to '{tmp}/x.csv'"],
+        0,
+        "",
+        "note: 1 empty text was written like NULL; -o FILE --format csv tells them apart\n",
+    ),
+    (&["-q", "-c", "copy (values ('', 1), ('x', 2)) to '{tmp}/x.csv'"], 0, "", ""),
+    (
+        &["-q", "-c", "copy (values ('', 1), (null, 2)) to '{tmp}/x.csv' options (null_value 'NULL')"],
+        0,
+        "",
+        "",
+    ),
+    // Each column once, though a subquery has it again.
+    (&["-c", "select * from (select 1 as a, 2 as b) order by c"], 1, "", "the columns are a, b\n"),
+    // A report of a run, by a script.
+    (
+        &[
+            "-q",
+            "--format",
+            "markdown",
+            "--param",
+            "run=tests/data/questions/C07",
+            "-f",
+            "sql/scripts/report.sql",
+        ],
+        0,
+        "*| actor_update | 3 | 62000.0 | 64000.0 | 1.5215 | true | 2 |\n\n| held at the peak: role |",
+        "",
+    ),
     // What is not there, and habits from other tools.
+    (
+        &["{run}", "-q", "-c", "select * from memscope"],
+        3,
+        "",
+        "error: no memscope_dump_*.csv or memscope_dump_*.db was found under {run}, so there is no view memscope\n",
+    ),
+    (&["--lang", "zh", "--bogus"], 2, "", "错误：没有参数 '--bogus'\n"),
+    (&["--lang", "zh", "--threads"], 2, "", "错误：'--threads <N>' 需要一个值\n"),
     (
         &["{run}", "-q", "-c", "select * from trend"],
         3,

@@ -62,6 +62,55 @@ fn the_chinese_readme_is_the_same_readme() {
     assert!(blocks(&english).len() > 8);
 }
 
+/// A table under a query is what the program answers to it; `UPDATE_DOCS=1` writes it anew.
+#[test]
+fn the_answers_on_the_pages_are_those_of_the_program() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut wrong = vec![];
+    for name in ["README.md", "docs/README.zh.md", "docs/questions.md", "docs/trend.md", "docs/memscope.md"] {
+        let page = std::fs::read_to_string(root.join(name)).unwrap();
+        // Every second part is inside of a block.
+        let mut parts: Vec<String> = page.split("```").map(str::to_owned).collect();
+        assert!(parts.len() % 2 == 1, "{name}: a block does not end");
+        let pairs: Vec<(String, usize)> = (1..parts.len().saturating_sub(2))
+            .step_by(2)
+            .filter(|at| parts[at + 2].starts_with("text\n+--"))
+            // A comment for tools may stand between a query and its answer.
+            .filter(|at| parts[at + 1].lines().all(|line| line.is_empty() || line.starts_with("<!--")))
+            .filter_map(|at| Some((parts[at].strip_prefix("sql\n")?.to_owned(), at + 2)))
+            .collect();
+        assert!(pairs.len() > 1, "{name}");
+        let mut args = vec!["-q", "--format", "table", "--max-rows", "0"];
+        args.extend(pairs.iter().flat_map(|(sql, _)| ["-c", sql]));
+        let done = crate::support::run(&args);
+        assert_eq!(done.code, Some(0), "{name}: {done:?}");
+        // A table has three lines of this kind, the last one at its end.
+        let mut tables = vec![String::new()];
+        let mut borders = 0;
+        for line in done.stdout.lines() {
+            if borders == 3 {
+                tables.push(String::new());
+                borders = 0;
+            }
+            borders += usize::from(line.starts_with("+--"));
+            tables.last_mut().unwrap().push_str(&format!("{line}\n"));
+        }
+        assert_eq!(tables.len(), pairs.len(), "{name}: a query with another number of results than one");
+        for ((sql, at), table) in pairs.iter().zip(tables) {
+            let answer = format!("text\n{table}");
+            if parts[*at] != answer {
+                wrong.push(format!("{name}: {sql}{table}"));
+                parts[*at] = answer;
+            }
+        }
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(root.join(name), parts.join("```")).unwrap();
+            wrong.clear();
+        }
+    }
+    assert!(wrong.is_empty(), "UPDATE_DOCS=1 writes these:\n{}", wrong.join("\n"));
+}
+
 /// Every query in `docs/questions.md` runs on the sample data and gives rows.
 #[test]
 fn the_queries_of_the_questions_page_give_rows() {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use crate::big_run::big_run;
 use crate::support::run;
@@ -12,9 +11,7 @@ fn what_was_found_is_said_without_opening_a_trace() {
     let dir = tempfile::tempdir().unwrap();
     // A trace that was opened would be a problem, because this is no JSON.
     big_run(dir.path(), "no json");
-    let begun = Instant::now();
     let done = run(&[dir.path().to_str().unwrap(), "-c", "select 1 as a"]);
-    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
     assert_eq!((done.code, done.stdout.as_str()), (Some(0), "a\n1\n"));
     let first = done.stderr.lines().next().unwrap();
     assert!(
@@ -27,9 +24,10 @@ fn what_was_found_is_said_without_opening_a_trace() {
     assert!(done.stderr.lines().count() <= 4, "{}", done.stderr);
 }
 
-/// Listing is what everybody waits for at the start; the bound is loose, for machines that are busy.
+/// Listing is what everybody waits for at the start. The files are holes of 12 TB together and no tables: to read
+/// them would take an hour, and would be a problem of each rank.
 #[test]
-fn thousands_of_ranks_are_listed_in_a_moment() {
+fn thousands_of_ranks_are_listed_without_reading_a_file() {
     let dir = tempfile::tempdir().unwrap();
     for rank in 0..4096 {
         let profile = dir.path().join(format!("actor/node{}_{rank}_20260526085215123_ascend_pt", rank / 8));
@@ -37,14 +35,12 @@ fn thousands_of_ranks_are_listed_in_a_moment() {
         fs::create_dir_all(&output).unwrap();
         fs::write(profile.join(format!("profiler_info_{rank}.json")), "{}").unwrap();
         for file in ["operator_memory.csv", "memory_record.csv", "trace_view.json"] {
-            fs::write(output.join(file), "x").unwrap();
+            fs::File::create(output.join(file)).unwrap().set_len(1 << 30).unwrap();
         }
     }
-    let begun = Instant::now();
     let done = run(&[dir.path().to_str().unwrap(), "-c", "select 1 as a"]);
-    let time = begun.elapsed();
-    assert!(done.stderr.contains("4096 ranks in 1 role (actor), 4096 units"), "{done:?}");
-    assert!(time.as_secs() < 60, "{time:?}");
+    assert!(done.stderr.contains("4096 ranks in 1 role (actor), 4096 units, "), "{done:?}");
+    assert!(!done.stderr.contains("with problems"), "{done:?}");
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -45,10 +45,11 @@ impl<'a> Record<'a> {
         if self.in_microseconds() { self.time.saturating_mul(1000) } else { self.time }
     }
 
-    /// Whether the time is written in microseconds.
+    /// Whether the time is written in microseconds: since the epoch they have 16 digits, and nanoseconds 19. Less
+    /// than either is a clock that began elsewhere, in nanoseconds as the header says.
     #[inline]
     pub(super) fn in_microseconds(&self) -> bool {
-        self.time < 100_000_000_000_000_000
+        (1_000_000_000_000_000..100_000_000_000_000_000).contains(&self.time)
     }
 
     /// The device, under one name for host memory; `None` when the event has none.
@@ -225,9 +226,23 @@ struct Middle<'a> {
     pointer: &'a [u8],
 }
 
+/// How the five fields are looked for behind a comma, which may be one in the name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As the tool writes them: a time of many digits, which a number in a name has not, and no empty address.
+    Exact,
+    /// Where no place has that: short times, of a clock that began elsewhere, and empty addresses.
+    Loose,
+}
+
 /// The name ends at the first comma behind which five fields have their form.
 #[inline]
 fn name(text: &[u8]) -> Option<(&[u8], Middle<'_>, &[u8])> {
+    name_before(text, Form::Exact).or_else(|| name_before(text, Form::Loose))
+}
+
+#[inline]
+fn name_before(text: &[u8], form: Form) -> Option<(&[u8], Middle<'_>, &[u8])> {
     let mut from = 0;
     loop {
         let at = from + memchr2(b',', b'\n', text.get(from..)?)?;
@@ -237,7 +252,7 @@ fn name(text: &[u8]) -> Option<(&[u8], Middle<'_>, &[u8])> {
             if starts(rest) {
                 return None;
             }
-        } else if let Some((middle, rest)) = middle(rest) {
+        } else if let Some((middle, rest)) = middle(rest, form) {
             return Some((text.get(..at)?, middle, rest));
         }
         from = at + 1;
@@ -245,16 +260,18 @@ fn name(text: &[u8]) -> Option<(&[u8], Middle<'_>, &[u8])> {
 }
 
 #[inline]
-fn middle(text: &[u8]) -> Option<(Middle<'_>, &[u8])> {
+fn middle(text: &[u8], form: Form) -> Option<(Middle<'_>, &[u8])> {
     let (time, rest) = number::leading(text)?;
-    if !(9..=20).contains(&(text.len() - rest.len())) {
+    let shortest = if form == Form::Exact { 9 } else { 1 };
+    if !(shortest..=20).contains(&(text.len() - rest.len())) {
         return None;
     }
     let (pid, rest) = number_or_none(rest.strip_prefix(b",")?)?;
     let (tid, rest) = number_or_none(rest.strip_prefix(b",")?)?;
     let (device, rest) = cell(rest.strip_prefix(b",")?)?;
     let (pointer, rest) = cell(rest)?;
-    if pointer != b"N/A" && (pointer.first() == Some(&b'-') || number::integer(pointer).is_none()) {
+    let none = pointer == b"N/A" || (form == Form::Loose && pointer.is_empty());
+    if !none && (pointer.first() == Some(&b'-') || number::integer(pointer).is_none()) {
         return None;
     }
     Some((Middle { time: time.cast_signed(), pid, tid, device, pointer }, rest))

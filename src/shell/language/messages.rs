@@ -93,6 +93,61 @@ pub(super) const TEXTS: &[Phrase] = &[
         "the result is not complete, and --fail-on-partial was given",
         "结果不完整，并且给出了 --fail-on-partial",
     ),
+    // How far a query is.
+    ("progress: {}", "进度：{}"),
+    ("{n} s", "{} 秒"),
+    ("unit {n} of {n} ({})", "第 {} 个单元，共 {} 个 ({})"),
+    ("unit {n} of {n}", "第 {} 个单元，共 {} 个"),
+    ("{n} of {n} files", "{} / {} 个文件"),
+    ("{n} of {n} file", "{} / {} 个文件"),
+    ("{n} of {n}", "{} / {}"),
+    // What a COPY could not keep.
+    ("{n} finite values beyond 1e9 were cut to it", "{} 个超过 1e9 的有限值被截断为 1e9"),
+    ("{n} finite value beyond 1e9 was cut to it", "{} 个超过 1e9 的有限值被截断为 1e9"),
+    (
+        "{n} infinite values were stored as 1000000001 or -1000000001",
+        "{} 个无穷值存为 1000000001 或 -1000000001",
+    ),
+    (
+        "{n} infinite value was stored as 1000000001 or -1000000001",
+        "{} 个无穷值存为 1000000001 或 -1000000001",
+    ),
+    (
+        "{n} infinite values were stored as Inf, which few programs expect",
+        "{} 个无穷值存为 Inf，很少有程序能处理",
+    ),
+    (
+        "{n} infinite value was stored as Inf, which few programs expect",
+        "{} 个无穷值存为 Inf，很少有程序能处理",
+    ),
+    ("{n} NaN were stored as NULL", "{} 个 NaN 存为 NULL"),
+    ("{n} NaN was stored as NULL", "{} 个 NaN 存为 NULL"),
+    (
+        "{n} rows were left out: their target already has values for that rank and step",
+        "略去了 {} 行：其 target 在该 rank 和 step 已有数值",
+    ),
+    (
+        "{n} row was left out: its target already has values for that rank and step",
+        "略去了 {} 行：其 target 在该 rank 和 step 已有数值",
+    ),
+    ("{n} rows were left out: they have no metric_name", "略去了 {} 行：没有 metric_name"),
+    ("{n} row was left out: it has no metric_name", "略去了 {} 行：没有 metric_name"),
+    (
+        "{n} NaN or infinite values were written as null; -o FILE --format ndjson keeps them",
+        "{} 个 NaN 或无穷值写成了 null；-o FILE --format ndjson 保留它们",
+    ),
+    (
+        "{n} NaN or infinite value was written as null; -o FILE --format ndjson keeps them",
+        "{} 个 NaN 或无穷值写成了 null；-o FILE --format ndjson 保留它们",
+    ),
+    (
+        "{n} empty texts were written like NULL; -o FILE --format csv tells them apart",
+        "{} 个空文本写得与 NULL 相同；-o FILE --format csv 可以区分它们",
+    ),
+    (
+        "{n} empty text was written like NULL; -o FILE --format csv tells them apart",
+        "{} 个空文本写得与 NULL 相同；-o FILE --format csv 可以区分它们",
+    ),
     // Names.
     ("No field named {}", "没有名为 {} 的列"),
     ("table '{}' not found", "没有名为 {} 的表"),
@@ -255,6 +310,15 @@ pub(super) const PARTS: &[&str] = &[
     "{n} row written",
     "{n} files",
     "{n} rows",
+    "unit {n} of {n} ({})",
+    "{n} finite value beyond 1e9 was cut to it",
+    "{n} infinite value was stored as 1000000001 or -1000000001",
+    "{n} infinite value was stored as Inf, which few programs expect",
+    "{n} NaN was stored as NULL",
+    "{n} row was left out: its target already has values for that rank and step",
+    "{n} row was left out: it has no metric_name",
+    "{n} NaN or infinite value was written as null; -o FILE --format ndjson keeps them",
+    "{n} empty text was written like NULL; -o FILE --format csv tells them apart",
     "{n} problem was left out; SELECT * FROM diagnostics(path) lists them",
     "{n} problems were left out; SELECT * FROM diagnostics(path) lists them",
     "did you mean {}? the columns are {}",

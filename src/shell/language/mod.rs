@@ -10,10 +10,12 @@
 //! | [`phrase`] | texts with holes, and how one is recognised |
 //! | [`help`] | flags and commands in Chinese |
 //! | [`messages`] | what is said besides results, in Chinese |
+//! | [`usage`] | what clap says about a command line, in Chinese |
 
 mod help;
 mod messages;
 mod phrase;
+mod usage;
 
 use std::borrow::Cow;
 use std::env;
@@ -80,7 +82,9 @@ impl Language {
     pub(crate) fn say(self, text: &str) -> Cow<'_, str> {
         match self {
             Language::English => Cow::Borrowed(text),
-            Language::Chinese => Cow::Owned(phrase::translated(text, &[help::TEXTS, messages::TEXTS])),
+            Language::Chinese => {
+                Cow::Owned(phrase::translated(text, &[help::TEXTS, messages::TEXTS, usage::TEXTS]))
+            }
         }
     }
 
@@ -228,7 +232,36 @@ mod tests {
             say("something that nobody has translated, 4 files"),
             "something that nobody has translated, 4 files"
         );
+        assert_eq!(
+            say("3.2 s, unit 2 of 8 (rank 1), 3 of 16 files, 1.5 MB of 30 MB, 4096 rows, peak memory 60 MB"),
+            "3.2 秒，第 2 个单元，共 8 个 (rank 1)，3 / 16 个文件，1.5 MB / 30 MB，4096 行，内存峰值 60 MB"
+        );
+        assert_eq!(say("note: 1 NaN was stored as NULL"), "注意：1 个 NaN 存为 NULL");
         assert_eq!(Language::English.say("(1 row)"), "(1 row)");
+    }
+
+    #[test]
+    fn wrong_command_lines_are_answered_in_chinese() {
+        let wrong: [&[&str]; 9] = [
+            &["--bogus"],
+            &["--thread", "1"],
+            &["--threads"],
+            &["--threads", "x"],
+            &["--format", "xml"],
+            &["--format", "jso"],
+            &["--quiet", "--quiet"],
+            &["check"],
+            &["completions", "--bogus"],
+        ];
+        for args in wrong {
+            let args = std::iter::once("rl-insight-sql").chain(args.iter().copied());
+            let error = Flags::command().try_get_matches_from(args).unwrap_err().to_string();
+            for line in error.lines().filter(|line| !line.trim().is_empty()) {
+                // Required arguments are listed, each in a line, by their names.
+                let said = Language::Chinese.say(line);
+                assert!(is_chinese(&said) || line.trim().starts_with('<'), "{line:?} of {error:?}: {said:?}");
+            }
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::parquet::arrow::ArrowWriter;
 
+use rl_insight_sql::sink::with_own_texts;
+
 use super::Printer;
 
 /// Writes a stream in Arrow's IPC format.
@@ -31,8 +33,8 @@ impl Printer for Arrow {
     }
 
     fn rows(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-        self.writer
-            .write(&RecordBatch::try_new(SchemaRef::clone(&self.schema), batch.columns().to_vec())?)?;
+        let columns = with_own_texts(batch)?.columns().to_vec();
+        self.writer.write(&RecordBatch::try_new(SchemaRef::clone(&self.schema), columns)?)?;
         out.append(self.writer.get_mut());
         Ok(())
     }
@@ -85,4 +87,26 @@ impl Printer for Parquet {
 fn lenient(schema: &SchemaRef) -> SchemaRef {
     let fields: Vec<_> = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
     SchemaRef::new(Schema::new(fields))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::StringViewArray;
+
+    use super::*;
+
+    /// The batches of a result share their texts; a stream has each of them once.
+    #[test]
+    fn a_stream_is_as_large_as_its_rows() {
+        let texts: StringViewArray = (0..1000).map(|n| Some(format!("{n:0>100}"))).collect();
+        let whole = RecordBatch::try_from_iter([("text", Arc::new(texts) as _)]).unwrap();
+        let mut printer = Arrow::new(&whole.schema()).unwrap();
+        let mut out = vec![];
+        for at in (0..1000).step_by(50) {
+            printer.rows(&whole.slice(at, 50), &mut out).unwrap();
+        }
+        assert!((100_000..150_000).contains(&out.len()), "{}", out.len());
+    }
 }

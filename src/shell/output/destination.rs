@@ -3,6 +3,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rl_insight_sql::sink::StagedFile;
@@ -85,7 +86,7 @@ impl StagedResults {
     }
 
     /// Counts one more result; how many there were before.
-    pub(super) fn next_result(&self) -> usize {
+    fn next_result(&self) -> usize {
         let Ok(mut guard) = self.inner.lock() else { return 0 };
         guard.as_mut().map_or(0, |inner| {
             inner.results += 1;
@@ -105,7 +106,18 @@ fn trouble(name: &str, error: &io::Error) -> Failure {
     Failure::Output(format!("{name}: cannot be written: {error}"))
 }
 
+/// Results that went to stdout.
+static ON_STDOUT: AtomicUsize = AtomicUsize::new(0);
+
 impl Destination {
+    /// Counts one more result that goes there; how many there were before.
+    pub(super) fn next_result(&self) -> usize {
+        match self {
+            Destination::Stdout => ON_STDOUT.fetch_add(1, Ordering::Relaxed),
+            Destination::File(file) => file.next_result(),
+        }
+    }
+
     /// Writes some bytes.
     ///
     /// # Errors

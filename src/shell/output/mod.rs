@@ -190,8 +190,8 @@ impl Output {
         stopped: Arc<AtomicBool>,
         watch: Watch,
     ) -> Result<Self, Failure> {
-        let results = if let Destination::File(file) = &destination { file.next_result() } else { 0 };
-        if look.format.is_binary() && results > 0 {
+        let results = destination.next_result();
+        if look.format.is_binary() && results > 0 && matches!(destination, Destination::File(_)) {
             return Err(Failure::Output(format!(
                 "{} holds one result per file, and there is a second\nhint: write each to a file of its own, or \
                  combine them with UNION ALL",
@@ -216,7 +216,11 @@ impl Output {
             Format::Parquet => Box::new(binary::Parquet::new(schema)?),
         };
         let hold = look.pager && look.format == Format::Table && matches!(destination, Destination::Stdout);
-        let buffer = Vec::new();
+        let mut buffer = Vec::new();
+        // Without an empty line, a table of Markdown goes on with the names of the next one as a row.
+        if results > 0 && matches!(look.format, Format::Markdown | Format::Line) {
+            buffer.push(b'\n');
+        }
         Ok(Self { printer, destination, buffer, stopped, watch, begun: false, wrote: false, rows: 0, hold })
     }
 
