@@ -51,5 +51,11 @@ FROM (
 WHERE max_used > 0 AND (
     SELECT must(count(*) > 0, concat('memscope_fluctuation: no steps in the files, neither mstx ranges ''step start'' ',
       'nor msmemscope.step(); memscope_pool_timeline has what is in use after each event'))
-    FROM memscope_steps($path, on_error => $on_error) WHERE kind = 'open'
+    -- The first step tells, behind which nothing is read.
+    FROM (
+      SELECT id FROM memscope_events($path, on_error => $on_error)
+      WHERE event IN ('MSTX', 'SYSTEM') AND event_type IN ('Range_start', 'STEP')
+        AND (event_type = 'STEP' OR name = 'step start')
+      LIMIT 1
+    )
   )

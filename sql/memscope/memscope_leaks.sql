@@ -22,15 +22,43 @@ WITH memscope_leaks_window AS (
     FROM (
       SELECT source_path, pid, device, devices, unnest(ids) AS id
       FROM (
-        SELECT source_path, pid, devices, ids,
-          unnest(CASE WHEN device IS NULL THEN devices ELSE make_array(device) END) AS device
+        SELECT source_path, pid, devices, marks['ids'] AS ids,
+          unnest(CASE WHEN marks['device'] IS NULL THEN devices ELSE make_array(marks['device']) END) AS device
         FROM (
-          SELECT *, array_agg(device) OVER (PARTITION BY source_path, pid) AS devices
+          SELECT process['source_path'] AS source_path, process['pid'] AS pid, process['devices'] AS devices,
+            unnest(process['marks']) AS marks
           FROM (
-            SELECT source_path, pid, device, array_agg(id) AS ids
-            FROM memscope_events($path, on_error => $on_error)
-            WHERE event = 'MSTX' AND event_type = 'Mark' AND name = $mark
-            GROUP BY source_path, pid, device
+            SELECT unnest((
+              -- The marks of this name in all processes; where the three that are asked for are not among them, the
+              -- error says which marks there are.
+              SELECT CASE WHEN must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) > $start_index + 2, concat(
+                  'memscope_leaks: ', CASE WHEN bool_or(name = $mark) THEN concat('start_index ', $start_index,
+                    ' needs 3 marks ''', $mark, ''' from that one on, there are ',
+                    max(marks) FILTER (WHERE name = $mark), ' (0 to ', max(marks) FILTER (WHERE name = $mark) - 1, ')')
+                  ELSE concat('no mark ''', $mark, '''; marks there are: ', coalesce(
+                    string_agg(concat(name, ' (', marks, ')'), ', ' ORDER BY place) FILTER (WHERE place <= 20), 'none'),
+                    CASE WHEN count(*) > 20 THEN concat(' and ', count(*) - 20, ' more') END) END))
+                THEN first_value(processes) FILTER (WHERE name = $mark) END
+              FROM (
+                SELECT name, max(marks) AS marks, row_number() OVER (ORDER BY max(marks) DESC, name) AS place,
+                  array_agg(named_struct('source_path', source_path, 'pid', pid, 'devices', devices,
+                    'marks', of_device)) AS processes
+                FROM (
+                  SELECT source_path, pid, name, array_agg(device) AS devices,
+                    array_agg(named_struct('device', device, 'ids', ids)) AS of_device,
+                    coalesce(sum(marks) FILTER (WHERE device IS NULL), 0)
+                      + coalesce(max(marks) FILTER (WHERE device IS NOT NULL), 0) AS marks
+                  FROM (
+                    SELECT source_path, pid, device, coalesce(name, '') AS name, count(*) AS marks,
+                      array_agg(id) FILTER (WHERE name = $mark) AS ids
+                    FROM memscope_events($path, on_error => $on_error) WHERE event = 'MSTX' AND event_type = 'Mark'
+                    GROUP BY source_path, pid, device, name
+                  )
+                  GROUP BY source_path, pid, name
+                )
+                GROUP BY name
+              )
+            )) AS process
           )
         )
       )
@@ -44,9 +72,9 @@ SELECT leak.source_path, leak.pid, first_value(leak.device) AS device, first_val
   first_value(leak.owner) AS owner, first_value(leak.py_stack) AS py_stack, first_value(leak.c_stack) AS c_stack,
   first_value(leak.freed_by) AS freed_by, first_value(leak.free_ts) AS free_ts
 FROM (
-  -- A driver block once for each 2 MiB that it covers, to find what lies in it; a larger one than 1 TiB is damaged.
-  SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 2097152,
-      b.ptr / 2097152 + (b.ptr % 2097152 + least(b.size, 1099511627776) - 1) / 2097152 + 1)
+  -- A driver block once for each 64 MiB that it covers, to find what lies in it; a larger one than 1 TiB is damaged.
+  SELECT b.*, unnest(CASE WHEN b.pool = 'HAL' THEN range(b.ptr / 67108864,
+      b.ptr / 67108864 + (b.ptr % 67108864 + least(b.size, 1099511627776) - 1) / 67108864 + 1)
     ELSE make_array(0) END) AS page
   FROM (
     SELECT source_path, pid, device, pool, malloc_id, malloc_ts, ptr, size, owner, py_stack, c_stack, freed_by, free_id,
@@ -59,37 +87,12 @@ FROM (
     AND (b.free_id IS NULL OR b.free_id > w.c) AND (b.again_id IS NULL OR b.again_id > w.c)
 ) AS leak
 LEFT JOIN (
-  SELECT source_path, pid, device, ptr, malloc_id, ptr / 2097152 AS page
+  SELECT source_path, pid, device, ptr, malloc_id, ptr / 67108864 AS page
   FROM memscope_blocks($path, on_error => $on_error)
   WHERE pool IN ('PTA', 'PTA_WORKSPACE', 'ATB', 'MINDSPORE')
 ) AS inside
   ON leak.source_path = inside.source_path AND leak.pid = inside.pid AND leak.device = inside.device
     AND leak.page = inside.page AND leak.pool = 'HAL' AND inside.ptr >= leak.ptr AND inside.ptr < leak.ptr + leak.size
     AND inside.malloc_id > leak.malloc_id AND (leak.free_id IS NULL OR inside.malloc_id < leak.free_id)
-WHERE
-  -- The marks that there are, if the three that are asked for are not among them.
-  (
-    SELECT must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) > $start_index + 2, concat('memscope_leaks: ',
-      CASE WHEN bool_or(name = $mark) THEN concat('start_index ', $start_index, ' needs 3 marks ''', $mark,
-        ''' from that one on, there are ', max(marks) FILTER (WHERE name = $mark), ' (0 to ',
-        max(marks) FILTER (WHERE name = $mark) - 1, ')')
-        ELSE concat('no mark ''', $mark, '''; marks there are: ',
-          coalesce(string_agg(concat(name, ' (', marks, ')'), ', ' ORDER BY place) FILTER (WHERE place <= 20), 'none'),
-          CASE WHEN count(*) > 20 THEN concat(' and ', count(*) - 20, ' more') END) END))
-    FROM (
-      SELECT name, max(marks) AS marks, row_number() OVER (ORDER BY max(marks) DESC, name) AS place
-      FROM (
-        SELECT name, coalesce(sum(marks) FILTER (WHERE device IS NULL), 0)
-          + coalesce(max(marks) FILTER (WHERE device IS NOT NULL), 0) AS marks
-        FROM (
-          SELECT source_path, pid, device, coalesce(name, '') AS name, count(*) AS marks
-          FROM memscope_events($path, on_error => $on_error) WHERE event = 'MSTX' AND event_type = 'Mark'
-          GROUP BY source_path, pid, device, name
-        )
-        GROUP BY source_path, pid, name
-      )
-      GROUP BY name
-    )
-  )
 GROUP BY leak.source_path, leak.pid, leak.malloc_id
 HAVING count(inside.malloc_id) = 0

@@ -57,7 +57,13 @@ FROM (
       SELECT must(count(*) > 0, concat('memscope_step_leaks: ',
         'no steps in the files, neither mstx ranges ''step start'' ',
         'nor msmemscope.step(); memscope_leaks looks between marks, memscope_never_freed at the end'))
-      FROM memscope_steps($path, on_error => $on_error) WHERE kind = 'open'
+      -- The first step tells, behind which nothing is read.
+      FROM (
+        SELECT id FROM memscope_events($path, on_error => $on_error)
+        WHERE event IN ('MSTX', 'SYSTEM') AND event_type IN ('Range_start', 'STEP')
+          AND (event_type = 'STEP' OR name = 'step start')
+        LIMIT 1
+      )
     )
 ) AS leak
 JOIN memscope_blocks($path, on_error => $on_error) AS b

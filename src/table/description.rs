@@ -8,8 +8,8 @@ use datafusion::common::{Result, plan_err};
 
 use crate::format::ascend_profile::{MatchRule, MemoryEvents, MemoryRecords};
 use crate::format::memscope::{
-    Level, MemscopeBlocks, MemscopeCompare, MemscopeConfig, MemscopeEvents, MemscopeFiles,
-    MemscopePythonTrace, MemscopeSteps, MemscopeWatch,
+    Level, MemscopeBlockCalls, MemscopeBlocks, MemscopeCompare, MemscopeConfig, MemscopeEvents,
+    MemscopeFiles, MemscopePythonTrace, MemscopeSteps, MemscopeWatch,
 };
 use crate::format::msprobe_dump::{DumpTrend, Scope, TrendOptions};
 use crate::scan::{Diagnostics, OnError};
@@ -124,10 +124,16 @@ const LEVEL: Argument = Argument {
     purpose: "what is aligned: operators or the kernels that they launch",
 };
 
+const COMPAT: Argument = Argument {
+    name: "compat",
+    takes: Takes::Flag(false),
+    purpose: "true: releases that the tool made up, and blocks of workspaces that are printed as PTA, count, as in its offline check_inefficient; false: they do not, as while it records",
+};
+
 /// Most functions take one path, which may be a list.
 const PATH: &[&str] = &["path"];
 
-const TABLE_FUNCTIONS: [TableFunction; 12] = [
+const TABLE_FUNCTIONS: [TableFunction; 13] = [
     TableFunction {
         name: "memory_events",
         purpose: "allocations of an Ascend PyTorch profiler tree, each with its call stack",
@@ -173,6 +179,14 @@ const TABLE_FUNCTIONS: [TableFunction; 12] = [
         paths: PATH,
         arguments: &[ON_ERROR],
         make: |_| Arc::new(MemscopeBlocks),
+    },
+    TableFunction {
+        name: "memscope_block_calls",
+        purpose: "API calls in which the blocks of msMemScope files were allocated, used and released",
+        view: None,
+        paths: PATH,
+        arguments: &[COMPAT, ON_ERROR],
+        make: |chosen| Arc::new(MemscopeBlockCalls::new(chosen.flag("compat", false))),
     },
     TableFunction {
         name: "memscope_steps",

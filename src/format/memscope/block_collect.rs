@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::source::ReadError;
+use crate::source::{Condition, ReadError};
 use crate::text::encoding::replace_invalid;
 use crate::text::interner::Interner;
 
@@ -25,11 +25,17 @@ pub(super) struct BlockCollect {
     access_keys: Keys,
     py_stack: bool,
     c_stack: bool,
+    /// Whether the blocks of [`POOLS`] are left out.
+    no_pools: bool,
 }
 
+/// The pools above the driver, which most rows are of. Whatever a row of a block is printed as, it is one of
+/// these for all of them or for none.
+const POOLS: [&[u8]; 4] = [b"PTA", WORKSPACE.as_bytes(), b"ATB", b"MINDSPORE"];
+
 impl BlockCollect {
-    /// For these columns of `memscope_blocks`.
-    pub(super) fn new(wanted: Wanted) -> Self {
+    /// For these columns of `memscope_blocks`, of blocks for which these conditions hold.
+    pub(super) fn new(wanted: Wanted, conditions: &[Condition]) -> Self {
         let if_wanted = |columns: &[Block], key: Key| {
             if wanted.any(columns.iter().map(|c| c.index())) { Keys::of(&[key]) } else { Keys::default() }
         };
@@ -51,6 +57,10 @@ impl BlockCollect {
             if_wanted(&[Block::FreePoolUsed], Key::Used),
         ];
         let access_keys = [size, if_wanted(&[Block::Pool], Key::Type)];
+        let wants = |pool: &[u8]| {
+            let mut of_pool = conditions.iter().filter(|c| c.column == Block::Pool.index());
+            of_pool.all(|c| c.holds_for_text(Some(pool)))
+        };
         Self {
             // Without numbers of blocks they are matched by pool, which takes the owner.
             malloc_keys: malloc_keys.into_iter().fold(base, Keys::and),
@@ -58,7 +68,21 @@ impl BlockCollect {
             access_keys: access_keys.into_iter().fold(base, Keys::and),
             py_stack: wanted.any([Block::PyStack, Block::PyStackTop, Block::PyStackId].map(Block::index)),
             c_stack: wanted.has(Block::CStack.index()),
+            no_pools: POOLS.iter().all(|pool| !wants(pool)),
         }
+    }
+
+    /// Whether a record may tell something about a block that is wanted.
+    #[inline]
+    fn concerns(&self, record: &Record<'_>) -> bool {
+        if !self.no_pools {
+            return true;
+        }
+        if record.event != b"ACCESS" {
+            return !POOLS.contains(&record.event_type);
+        }
+        let attributes = Attributes::parse(record.attributes, const { Keys::of(&[Key::Type]) });
+        attributes.text(Key::Type).is_none_or(|pool| !POOLS.contains(&pool))
     }
 }
 
@@ -158,6 +182,9 @@ impl Collect for BlockCollect {
             b"ACCESS" => self.access_keys,
             _ => return,
         };
+        if !self.concerns(record) {
+            return;
+        }
         let attributes = Attributes::parse(record.attributes, keys);
         let mut row = self.row(part, record, &attributes);
         let allocation = part.number(attributes.get(Key::AllocationId));

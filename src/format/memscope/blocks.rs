@@ -106,9 +106,10 @@ impl BlockReader {
         };
         Ok(Self {
             rows,
-            collect: Arc::new(BlockCollect::new(Wanted::new(
-                &[request.projection.as_slice(), &conditions].concat(),
-            ))),
+            collect: Arc::new(BlockCollect::new(
+                Wanted::new(&[request.projection.as_slice(), &conditions].concat()),
+                &request.conditions,
+            )),
             columns,
             paths: unit.files.iter().map(|f| f.path.clone()).collect(),
             threads: if request.limit.is_some() { 1 } else { request.threads },

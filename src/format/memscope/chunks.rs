@@ -172,3 +172,31 @@ impl Buffer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Seek, SeekFrom, Write};
+
+    use super::*;
+
+    /// A file with a hole that takes no room on the disk.
+    #[test]
+    fn records_are_found_beyond_32_bits() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("memscope_dump_1.csv");
+        let (at, text) = ((9u64 << 29) + 12_345, b"7,MSTX,Mark,m,1790000000000001000,1,1,0,N/A,,,\n");
+        let mut file = File::create(&path).unwrap();
+        file.seek(SeekFrom::Start(at - 1)).unwrap();
+        file.write_all(b"\n").unwrap();
+        file.write_all(text).unwrap();
+        drop(file);
+        let chunks = Chunks::new(InputFile::open(&path).unwrap(), 100, CHUNK_BYTES);
+        assert_eq!(chunks.count(), (at + text.len() as u64 - 100).div_ceil(CHUNK_BYTES));
+        let mut buffer = Buffer::default();
+        let number = (at - 100) / CHUNK_BYTES;
+        let chunk = chunks.read(number, &mut buffer).unwrap();
+        assert_eq!((chunk.text, chunk.start, chunk.last), (&text[..], at, true));
+        assert_eq!(chunks.line_at(at, &mut (at - 500, 40)).unwrap(), 41);
+    }
+}

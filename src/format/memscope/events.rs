@@ -225,3 +225,18 @@ impl UnitReader for EventReader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of more than 2^31 rows would be too large for a test.
+    #[test]
+    fn rows_are_numbered_beyond_32_bits() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+        for before in [0, 1 << 31, 1 << 32, 1 << 40] {
+            let expected: ArrayRef = Arc::new(Int64Array::from(vec![before + 1, before + 2]));
+            assert_eq!(&shifted(&numbers, before), &expected);
+        }
+    }
+}

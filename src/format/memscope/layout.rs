@@ -196,12 +196,11 @@ pub(super) fn find(
 ) -> Result<(Vec<FoundFile>, Vec<Finding>), DataError> {
     let mut search = Search { wanted, found: vec![], findings: vec![], seen: HashSet::new() };
     for root in roots {
-        let before = (search.found.len(), search.findings.len(), search.seen.len());
+        let before = (search.found.len(), search.findings.len());
         search.root(root);
-        let any = (search.found.len(), search.findings.len()) != (before.0, before.1);
-        // A file that an earlier root held already is no mistake.
-        let again = root.path.is_file() && search.seen.len() == before.2;
-        if !any && !again && !root.from_glob {
+        let any = (search.found.len(), search.findings.len()) != before;
+        // What an earlier root held already is no mistake.
+        if !any && !root.from_glob && !search.holds(&root.path) {
             return Err(nothing_found(function, &root.argument, what));
         }
     }
@@ -230,6 +229,13 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Whether a file was found that is this one or lies below this directory.
+    fn holds(&self, path: &Path) -> bool {
+        let Ok(Some(real)) = real_path(path) else { return false };
+        let mut files = self.found.iter().filter_map(|f| real_path(&f.path).ok().flatten());
+        files.any(|file| file.starts_with(&real))
+    }
+
     fn root(&mut self, root: &Root) {
         match is_directory(&root.path) {
             Ok(true) => return self.directory(&root.path, 0),

@@ -2,14 +2,16 @@
 //!
 //! ```text
 //! layout ──▶ unit (a process) ──▶ chunks ──▶ record ─┐
-//!                             └──▶ database ─────────┴─▶ rows ──▶ events | blocks | steps | launches
+//!                             └──▶ database ─────────┴─▶ rows ──▶ events | blocks | calls | steps | launches
 //! ```
 //!
 //! Facts that shape all of it: rows are not in the order of events (a block's rows are written when
 //! it is freed), files are quoted by hand, and what has no device stands in every file of its process.
 
+mod api_calls;
 mod attributes;
 mod block;
+mod block_calls;
 mod block_collect;
 mod block_columns;
 mod blocks;
@@ -41,6 +43,7 @@ mod steps;
 mod tests;
 mod watch;
 
+pub use block_calls::MemscopeBlockCalls;
 pub use blocks::MemscopeBlocks;
 pub use compare::MemscopeCompare;
 pub use config::MemscopeConfig;

@@ -182,6 +182,24 @@ columns! {
 }
 
 columns! {
+    /// Columns of `memscope_block_calls`; the discriminant is the position in the schema.
+    BlockCalls:
+    Pid "pid" Int true "process id",
+    AllocationId "allocation_id" Int false "number of the block in its process",
+    MallocCall "malloc_call" Int true "API call that allocated it, counted from 1 per process and framework (PTA or ATB); NULL when the file does not begin the block with its MALLOC",
+    UseCall "use_call" Int true "first call that accessed it, other than malloc_call",
+    ReleaseBeforeUse "release_before_use" Int true "latest call that released anything, seen from the end of use_call",
+    IdleBeforeUse "idle_before_use" Int true "how many calls after the access before it use_call comes; NULL when there is none before",
+    LongestIdle "longest_idle" Int true "the most calls from one access to the next",
+    LastUseCall "last_use_call" Int true "last call that accessed it",
+    AllocBeforeFree "alloc_before_free" Int true "latest call that allocated anything, seen from the end of free_call",
+    FreeCall "free_call" Int true "call that released it",
+    RunDir "run_dir" Text false "name of the process directory; of other files the name of the directory they are in",
+    RunPid "run_pid" Int true "process id in that name: a filter on it skips whole directories unread",
+    SourcePath "source_path" Text false "process directory or file that the block comes from; (source_path, pid, allocation_id) tells blocks apart",
+}
+
+columns! {
     /// Columns of `memscope_steps`; the discriminant is the position in the schema.
     Step:
     Pid "pid" Int true "process id",

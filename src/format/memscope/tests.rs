@@ -1,6 +1,7 @@
 //! The tables over whole files: handed cases, hostile variants of them, and rules that hold for both.
 
 mod conditions;
+mod databases;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -207,82 +208,6 @@ fn chunks_threads_and_batches_do_not_change_rows() {
             assert_eq!(got, want, "{threads} {chunk} {batch}");
         }
     }
-}
-
-#[test]
-fn a_database_is_read_the_same_by_one_thread_and_by_several() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("memscope_dump_1.db");
-    let columns: Vec<String> = super::database::DUMP_COLUMNS.iter().map(|c| format!("\"{c}\"")).collect();
-    let db = rusqlite::Connection::open(&path).unwrap();
-    db.execute_batch(&format!("CREATE TABLE memscope_dump ({})", columns.join(","))).unwrap();
-    let series = |rows: u32, rowid: &str| {
-        format!(
-            "WITH RECURSIVE n(n) AS (VALUES (0) UNION ALL SELECT n + 1 FROM n WHERE n < {rows})
-             INSERT INTO memscope_dump (rowid, \"ID\", \"Event\", \"Event Type\", \"Timestamp(ns)\", \"Attr\")
-             SELECT {rowid}, n, 'FREE', 'PTA', 1790000000000000000 + n, '{{\"size\":\"' || n || '\"}}' FROM n"
-        )
-    };
-    let rows = |threads| {
-        let unit = &units(&MemscopeEvents, &[&path])[0];
-        let mut request = ReadRequest::new(projection(&MemscopeEvents, &["id", "size", "row_no"]));
-        request.threads = threads;
-        let mut reader = MemscopeEvents.open(unit, &request, Arc::new(Notes::default())).unwrap();
-        drain(reader.as_mut(), request.batch_rows)
-    };
-    // Without gaps, with small ones, with numbers below zero and up to the largest there is.
-    for rowid in [
-        "n + 1",
-        "n * 3 - 30000",
-        "9223372036854775807 - 20000 + n",
-        "CASE n % 9000 WHEN 0 THEN n * n ELSE n END",
-    ] {
-        db.execute_batch(&format!("DELETE FROM memscope_dump; {}", series(20_000, rowid))).unwrap();
-        let want = rows(1);
-        assert_eq!(want.len(), 20_001, "{rowid}");
-        for threads in [2, 5] {
-            assert_eq!(rows(threads), want, "{rowid}, {threads} threads");
-        }
-    }
-}
-
-#[test]
-fn a_page_of_a_database_that_is_linked_to_again_ends_the_reading() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("memscope_dump_1.db");
-    let columns: Vec<String> = super::database::DUMP_COLUMNS.iter().map(|c| format!("\"{c}\"")).collect();
-    let db = rusqlite::Connection::open(&path).unwrap();
-    db.execute_batch(&format!(
-        "PRAGMA page_size = 512; CREATE TABLE memscope_dump ({});
-         WITH RECURSIVE n(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 100)
-         INSERT INTO memscope_dump (\"ID\", \"Event\", \"Event Type\", \"Timestamp(ns)\")
-         SELECT n, 'FREE', 'PTA', 1790000000000000000 FROM n",
-        columns.join(",")
-    ))
-    .unwrap();
-    let root: i64 = db
-        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'memscope_dump'", [], |row| row.get(0))
-        .unwrap();
-    drop(db);
-    let ids = || {
-        let (rows, notes) = read(&MemscopeEvents, &[&path], &["id"]);
-        (rows.len(), notes.findings().iter().map(ToString::to_string).collect::<Vec<_>>())
-    };
-    assert_eq!(ids(), (100, vec![]));
-    // The root links to the leaves: its second link becomes the first one again.
-    let mut bytes = fs::read(&path).unwrap();
-    let root = (root as usize - 1) * 512;
-    assert_eq!(bytes[root], 5);
-    let cell = |n: usize| {
-        root + usize::from(u16::from_be_bytes([bytes[root + 12 + 2 * n], bytes[root + 13 + 2 * n]]))
-    };
-    let (first, second) = (cell(0), cell(1));
-    bytes.copy_within(first..first + 4, second);
-    fs::write(&path, bytes).unwrap();
-    let (rows, findings) = ids();
-    assert!(rows < 100, "{rows}");
-    assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].contains("rows are out of order at rowid 1;"), "{findings:?}");
 }
 
 #[test]
@@ -496,32 +421,6 @@ fn damaged_files_never_panic_and_account_for_all_rows() {
 }
 
 #[test]
-fn damaged_databases_never_panic() {
-    let mut state = 5u64;
-    let mut random = |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % n
-    };
-    let whole = fs::read(case("insight_db/memscope_dump_20261001080000.db")).unwrap();
-    let dir = tempfile::tempdir().unwrap();
-    for round in 0..40 {
-        let mut bytes = whole.clone();
-        if round % 2 == 0 {
-            bytes.truncate(random(bytes.len()));
-        }
-        for _ in 0..random(40).min(bytes.len()) {
-            let at = random(bytes.len());
-            bytes[at] = random(256) as u8;
-        }
-        let path = write(&dir, "memscope_dump_1.db", &bytes);
-        for format in [&MemscopeEvents as &dyn Format, &MemscopeBlocks, &MemscopePythonTrace, &MemscopeFiles]
-        {
-            read(format, &[&path], &[]);
-        }
-    }
-}
-
-#[test]
 fn what_cannot_be_read_says_why() {
     let dir = tempfile::tempdir().unwrap();
     let said = |path: &Path| {
@@ -550,18 +449,6 @@ fn what_cannot_be_read_says_why() {
     let mark = b"1,MSTX,Mark,\"\xff\",1790000000000000001,1,1,0,N/A,,,\n";
     let bad_text = write(&dir, "f/memscope_dump_1.csv", [HEADER.as_bytes(), mark].concat());
     assert_eq!(said(&bad_text), (1, "characters that are not UTF-8 are replaced by U+FFFD".into()));
-}
-
-#[test]
-fn a_csv_hides_the_database_of_the_same_name() {
-    let dir = tempfile::tempdir().unwrap();
-    let run = "msmemscope_7_20261001080000_ascend/device_0/dump";
-    let record = "1,OP_LAUNCH,ATEN_END,a,1790000000000000001,1,1,0,N/A,,,\n";
-    write(&dir, &format!("{run}/memscope_dump_5.csv"), format!("{HEADER}{record}"));
-    write(&dir, &format!("{run}/memscope_dump_5.db"), "whatever");
-    let found = units(&MemscopeEvents, &[dir.path()]);
-    assert_eq!((found.len(), found[0].files.len(), found[0].findings.len()), (1, 1, 1));
-    assert_eq!(read(&MemscopeEvents, &[dir.path()], &["id"]).0, ["1"]);
 }
 
 #[test]

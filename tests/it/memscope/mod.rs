@@ -127,9 +127,10 @@ fn every_function_says_the_same_of_a_csv_and_of_a_database() {
     let functions = rl_insight_sql::library::Library::shipped().unwrap().functions();
     let mut calls: Vec<(String, String)> = vec![];
     for (table, file) in
-        [("memscope_events", ", file"), ("memscope_blocks", ", file"), ("memscope_steps", ", file")]
+        [("events", ", file"), ("blocks", ", file"), ("block_calls", ""), ("steps", ", file")]
     {
-        calls.push((table.into(), format!("SELECT * EXCLUDE (source_path{file}) FROM {table}('RUN')")));
+        let table = format!("memscope_{table}");
+        calls.push((table.clone(), format!("SELECT * EXCLUDE (source_path{file}) FROM {table}('RUN')")));
     }
     calls.push((
         "memscope_compare".into(),
