@@ -30,6 +30,8 @@ mod failing_memory;
 #[cfg(target_os = "linux")]
 mod fault;
 mod fuzz;
+#[cfg(target_os = "linux")]
+mod growth;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod large;

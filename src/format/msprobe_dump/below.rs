@@ -5,7 +5,7 @@
 //! of which a trend database holds only one. Inside of a rank directory that is read nothing is looked
 //! for: it holds the collector's files, which may be a great many.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -67,8 +67,9 @@ fn beside(
     seen: &mut HashSet<PathBuf>,
     found: &mut Vec<Below>,
 ) {
+    let steps: HashMap<&Path, &StepDir> = steps.iter().map(|step| (step.path.as_path(), step)).collect();
     for path in directories(dir) {
-        match steps.iter().find(|step| step.path == path) {
+        match steps.get(path.as_path()).copied() {
             Some(step) => in_step(outer, step, depth, seen, found),
             None => look(outer, &path, depth, seen, found),
         }

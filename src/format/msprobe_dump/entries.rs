@@ -96,9 +96,14 @@ impl Entries {
         self.block.rows()
     }
 
-    /// About how much memory they take.
+    /// About how much memory they take, in bytes.
     pub(super) fn allocated(&self) -> usize {
         self.block.allocated()
+    }
+
+    /// Memory of what is kept for all rows of the file, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.words.allocated()
     }
 
     /// Starts anew, because the file is read again.
@@ -126,6 +131,13 @@ impl Entries {
         let (key, odd) = decode(c, raw)?;
         let mut outcome = Outcome { key_hash: xxh3_64(key.as_bytes()), ..Outcome::default() };
         let (micro, mut skip) = self.understand(&key, outcome.key_hash);
+        if !self.mapping.apply(&mut self.name) {
+            c.skip()?;
+            self.read += 1;
+            outcome.fault =
+                Some((key.into_owned(), "the mapping makes a name of more than 1 MB of it".to_owned()));
+            return Ok(outcome);
+        }
         if skip.is_some() && !self.detail.all {
             c.skip()?;
             self.pass(skip, &key);
@@ -190,8 +202,7 @@ impl Entries {
         }
     }
 
-    /// Writes the key as it is understood to `name`: with a new call index and with the replacements
-    /// of the mapping. Tells the micro-step, and why the reference leaves the entry out.
+    /// Writes the key as it is understood to `name`, with a new call index. Tells the micro-step, and why the reference leaves the entry out.
     fn understand(&mut self, key: &str, hash: u64) -> (Option<i64>, Option<Skip>) {
         self.name.clear();
         let (micro, skip) = match self.steps.as_ref().filter(|s| s.any()) {
@@ -222,7 +233,6 @@ impl Entries {
                 }
             },
         };
-        self.mapping.apply(&mut self.name);
         (micro, skip)
     }
 

@@ -1,6 +1,6 @@
 //! One entry of a dump: the tensors of one call, and which of them the reference takes.
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::pattern::{Ahead, Pattern};
@@ -38,6 +38,13 @@ pub(super) struct Entry<'a, 'p> {
 /// the way down is recursive.
 const MAX_DEPTH: usize = 100;
 
+/// All names of an entry take no more bytes than this. Each is that of its surroundings and its own, so
+/// a long one above many nested values comes to a multiple of what stands in the file.
+const MAX_NAMES: usize = 64 << 20;
+
+/// No name is longer than this, in bytes: it is written anew for every value below it.
+const MAX_NAME: u32 = 64 << 10;
+
 impl<'a, 'p> Entry<'a, 'p> {
     /// Passes the value of an entry, which is an object. `marker` is the one that the reference finds in
     /// its key: by it the reference looks for tensors. `own` is what the key means.
@@ -61,7 +68,7 @@ impl<'a, 'p> Entry<'a, 'p> {
             let before = entry.tensors.len();
             if marker == Marker::ParametersGrad {
                 entry.named_value(c, key, Section::Grad, detail)?;
-                members.settle(&mut entry.tensors, key, before);
+                members.settle(key, before, entry.tensors.len());
                 return Ok(());
             }
             let member = Member::of(key);
@@ -96,9 +103,10 @@ impl<'a, 'p> Entry<'a, 'p> {
                 }
                 _ => c.skip()?,
             }
-            members.settle(&mut entry.tensors, key, before);
+            members.settle(key, before, entry.tensors.len());
             Ok(())
         })?;
+        members.finish(&mut entry.tensors);
         if entry.ambiguous {
             entry.tell_apart();
         }
@@ -109,6 +117,8 @@ impl<'a, 'p> Entry<'a, 'p> {
     /// the same name the second gets `#2` behind it, and so on.
     fn tell_apart(&mut self) {
         let mut taken = HashSet::with_capacity(self.tensors.len());
+        // The number that is next behind a name which others have, too.
+        let mut next: HashMap<u64, usize> = HashMap::new();
         let mut name = String::new();
         let order = |skipped: bool| Section::ALL.into_iter().map(move |section| (skipped, section));
         for (skipped, section) in order(false).chain(order(true)) {
@@ -125,13 +135,14 @@ impl<'a, 'p> Entry<'a, 'p> {
                 name.push_str(section.infix());
                 name.push('.');
                 name.push_str(self.label(label));
-                let plain = name.len();
-                let mut number = 2;
-                while !taken.insert(xxh3_64(name.as_bytes())) && skipped {
+                let (plain, own) = (name.len(), xxh3_64(name.as_bytes()));
+                let mut hash = own;
+                while !taken.insert(hash) && skipped {
+                    let number = next.entry(own).and_modify(|number| *number += 1).or_insert(2);
                     name.truncate(plain);
                     name.push('#');
-                    push_number(&mut name, number);
-                    number += 1;
+                    push_number(&mut name, *number);
+                    hash = xxh3_64(name.as_bytes());
                 }
                 if name.len() > plain {
                     let start = self.labels.len() as u32;
@@ -193,12 +204,14 @@ impl<'a, 'p> Entry<'a, 'p> {
         self.fault = self.fault.filter(|(member, _)| *member != "parameters");
         if c.token()? == b'{' {
             let mut named = Values::default();
-            return c.object(|c, key| {
+            c.object(|c, key| {
                 let before = self.tensors.len();
                 self.named_value(c, key, Section::Parameters, detail)?;
-                named.settle(&mut self.tensors, key, before);
+                named.settle(key, before, self.tensors.len());
                 Ok(())
-            });
+            })?;
+            named.finish(&mut self.tensors);
+            return Ok(());
         }
         self.fault = self.fault.or(Some(("parameters", "an object")));
         c.skip()
@@ -270,8 +283,26 @@ impl<'a, 'p> Entry<'a, 'p> {
         Ok(())
     }
 
-    /// As [`Entry::whole`], one level down.
+    /// As [`Entry::whole`], one level down. The label is the last that was written; it goes away where
+    /// no tensor has come of it.
     fn tree(
+        &mut self,
+        c: &mut Cursor<'a>,
+        label: (u32, u32),
+        section: Section,
+        skip: Skip,
+        detail: Detail,
+        depth: usize,
+    ) -> Result<(), Stop> {
+        let before = self.tensors.len();
+        self.look_into(c, label, section, skip, detail, depth)?;
+        if self.tensors.len() == before {
+            self.labels.truncate(label.0 as usize);
+        }
+        Ok(())
+    }
+
+    fn look_into(
         &mut self,
         c: &mut Cursor<'a>,
         label: (u32, u32),
@@ -282,6 +313,14 @@ impl<'a, 'p> Entry<'a, 'p> {
     ) -> Result<(), Stop> {
         if depth > MAX_DEPTH {
             self.fault = self.fault.or(Some((section.name(), "values that are nested less deeply")));
+            return c.skip();
+        }
+        if label.1 - label.0 > MAX_NAME {
+            self.fault = self.fault.or(Some((section.name(), "names of less than 64 KB")));
+            return c.skip();
+        }
+        if self.labels.len() > MAX_NAMES {
+            self.fault = self.fault.or(Some((section.name(), "names of less than 64 MB in all")));
             return c.skip();
         }
         match c.token()? {
@@ -402,9 +441,10 @@ impl<'a, 'p> Entry<'a, 'p> {
                 }
             }
             if self.tensors.len() != before || !values.is_empty() {
-                values.settle(&mut self.tensors, other.unwrap_or(field.key()), before);
+                values.settle(other.unwrap_or(field.key()), before, self.tensors.len());
             }
         }
+        values.finish(&mut self.tensors);
         object.looks_like_a_tensor = scalars != 0 || described == (true, true);
         Ok(object)
     }

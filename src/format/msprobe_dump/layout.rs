@@ -14,6 +14,7 @@
 //! Where several arguments are given, their own names come first in the role, so that series of
 //! different roots never mix.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -55,17 +56,16 @@ pub(super) fn discover(
     micro_step: bool,
 ) -> Result<(Layout, Plan), DataError> {
     let mut layout = Layout::default();
-    let mut sources: Vec<Source> = Vec::new();
+    let mut sources = Sources::default();
     let mut unread: Vec<Below> = Vec::new();
     for root in roots {
-        let before = (sources.len(), layout.findings.len());
-        let found = search_root(root, &mut layout.findings, &mut unread);
-        let any = !found.is_empty();
-        found.into_iter().for_each(|s| add(&mut sources, s));
-        if !any && before.1 == layout.findings.len() && !root.from_glob {
+        let before = layout.findings.len();
+        let any = sources.search_root(root, &mut layout.findings, &mut unread);
+        if !any && before == layout.findings.len() && !root.from_glob {
             return Err(nothing_found(function, &root.argument));
         }
     }
+    let sources = sources.found;
     if sources.is_empty() {
         // Without data a note about what is missing is all that can be said.
         let said: Vec<Finding> = layout.findings.iter().filter(|f| f.is_problem()).cloned().collect();
@@ -113,7 +113,7 @@ struct Source {
     outer: Vec<String>,
     steps: Vec<StepDir>,
     /// The step or rank directories that were asked for; nothing means all.
-    only: Vec<PathBuf>,
+    only: HashSet<PathBuf>,
 }
 
 /// One `dump.json` with its place.
@@ -130,7 +130,7 @@ struct Dump<'a> {
 impl Dump<'_> {
     fn selected(&self) -> bool {
         let only = &self.source.only;
-        only.is_empty() || only.iter().any(|p| *p == self.rank_dir.path || *p == self.step_dir.path)
+        only.is_empty() || only.contains(&self.rank_dir.path) || only.contains(&self.step_dir.path)
     }
 
     fn unit(&self, micro_step: bool) -> Unit {
@@ -178,47 +178,84 @@ pub(super) fn construct_path(unit: &Unit) -> PathBuf {
     parent_of(unit.files.first().map_or(unit.path(), |file| &file.path)).join(CONSTRUCT)
 }
 
-/// Adds a source, or what is asked of it, to those that are known.
-fn add(sources: &mut Vec<Source>, new: Source) {
-    let Some(old) = sources.iter_mut().find(|s| s.dir == new.dir) else {
-        sources.push(new);
-        return;
-    };
-    if old.only.is_empty() || new.only.is_empty() {
-        old.only.clear();
-    } else {
-        old.only.extend(new.only);
-    }
+/// The sources below all roots. A glob may name thousands of steps or ranks of one, which is listed once.
+#[derive(Debug, Default)]
+struct Sources {
+    found: Vec<Source>,
+    /// By their directory.
+    index: HashMap<PathBuf, usize>,
 }
 
-/// Looks at a root: it may be a dump, a step or a rank of one, a dump file, or something above.
-fn search_root(root: &Root, findings: &mut Vec<Finding>, unread: &mut Vec<Below>) -> Vec<Source> {
-    let mut dir = clean(&root.path);
-    if dir.is_file() && dir.file_name().is_some_and(|n| n == DUMP) {
-        dir = parent_of(&dir);
+impl Sources {
+    /// Adds a source, or what is asked of it, to those that are known.
+    fn add(&mut self, new: Source) {
+        let Some(old) = self.index.get(&new.dir).and_then(|at| self.found.get_mut(*at)) else {
+            self.index.insert(new.dir.clone(), self.found.len());
+            self.found.push(new);
+            return;
+        };
+        if old.only.is_empty() || new.only.is_empty() {
+            old.only.clear();
+        } else {
+            old.only.extend(new.only);
+        }
     }
-    let name = |dir: &Path| own_name(dir).unwrap_or_default();
-    let (mut above, mut only) = (dir.clone(), None);
-    if is_rank_name(&name(&dir))
-        && dir.join(DUMP).is_file()
-        && number_of(&name(&parent_of(&dir)), "step").is_some()
-    {
-        above = parent_of(&parent_of(&dir));
-        only = Some(dir.clone());
-    } else if number_of(&name(&dir), "step").is_some() && !ranks_of(&dir, &mut vec![]).is_empty() {
-        above = parent_of(&dir);
-        only = Some(dir.clone());
+
+    /// Looks at a root: it may be a dump, a step or a rank of one, a dump file, or something above. Whether
+    /// there was anything.
+    fn search_root(&mut self, root: &Root, findings: &mut Vec<Finding>, unread: &mut Vec<Below>) -> bool {
+        let mut dir = clean(&root.path);
+        if dir.is_file() && dir.file_name().is_some_and(|n| n == DUMP) {
+            dir = parent_of(&dir);
+        }
+        let name = |dir: &Path| own_name(dir).unwrap_or_default();
+        let mut asked = None;
+        if is_rank_name(&name(&dir))
+            && dir.join(DUMP).is_file()
+            && number_of(&name(&parent_of(&dir)), "step").is_some()
+        {
+            asked = Some(parent_of(&parent_of(&dir)));
+        } else if number_of(&name(&dir), "step").is_some() && !ranks_of(&dir, &mut vec![]).is_empty() {
+            asked = Some(parent_of(&dir));
+        }
+        let above = asked.as_ref().unwrap_or(&dir).clone();
+        let base = if root.from_glob { fixed_part(&root.argument) } else { above.clone() };
+        if asked.is_some() {
+            self.add_part(base, above, dir, findings, unread);
+            return true;
+        }
+        let mut search = Search { base: &base, seen: HashSet::new(), found: vec![], findings, unread };
+        search.walk(&dir, 0);
+        let found = search.found;
+        let any = !found.is_empty();
+        found.into_iter().for_each(|source| self.add(source));
+        any
     }
-    let base = if root.from_glob { fixed_part(&root.argument) } else { above.clone() };
-    if only.is_some() {
-        let steps = steps_of(&above, findings);
-        steps.iter().filter(|step| Some(&step.path) == only.as_ref()).for_each(|s| dumps_in_step(s, unread));
+
+    /// Adds one step or rank directory of the dump in `above`.
+    fn add_part(
+        &mut self,
+        base: PathBuf,
+        above: PathBuf,
+        part: PathBuf,
+        findings: &mut Vec<Finding>,
+        unread: &mut Vec<Below>,
+    ) {
+        let steps = match self.index.get(&above).and_then(|at| self.found.get(*at)) {
+            Some(known) => Cow::Borrowed(known.steps.as_slice()),
+            None => Cow::Owned(steps_of(&above, findings)),
+        };
+        if part.parent() == Some(&above) {
+            steps.iter().filter(|step| step.path == part).for_each(|step| dumps_in_step(step, unread));
+        }
+        let steps = match steps {
+            // Those of the source that is known.
+            Cow::Borrowed(_) => vec![],
+            Cow::Owned(steps) => steps,
+        };
         let outer = between(&base, &above);
-        return vec![Source { base, dir: above, outer, steps, only: only.into_iter().collect() }];
+        self.add(Source { base, dir: above, outer, steps, only: HashSet::from([part]) });
     }
-    let mut search = Search { base: &base, seen: HashSet::new(), found: vec![], findings, unread };
-    search.walk(&dir, 0);
-    search.found
 }
 
 /// The search for dumps below one root.
@@ -256,7 +293,7 @@ impl Search<'_> {
                 dir: dir.to_path_buf(),
                 outer: between(self.base, dir),
                 steps,
-                only: vec![],
+                only: HashSet::new(),
             }));
             return;
         }

@@ -1,12 +1,16 @@
 //! The mapping file: texts of keys that are replaced by others before the keys are understood, so
 //! that runs whose modules have different names can be compared.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::source::{Finding, Host, Kind, Place, ReadError};
 
 use super::feed::{Feed, FeedError};
 use crate::text::json::cursor::decode;
+
+/// The longest key that replacements may make, in bytes.
+pub(super) const LONGEST: usize = 1 << 20;
 
 /// Replacements in the order in which they are done, each on the result of the one before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +51,7 @@ impl Mapping {
         feed.byte_order_mark(host)?;
         feed.step(host, |c| c.expect(b'{', "an object of texts and their replacements"))?;
         let mut mapping = Mapping::default();
+        let mut places: HashMap<String, usize> = HashMap::new();
         let mut first = true;
         loop {
             let member = feed.step(host, |c| {
@@ -65,10 +70,13 @@ impl Mapping {
                 None => break,
                 Some((key, value)) if key.is_empty() || value.is_none() => return Ok(Err(key)),
                 Some((_, None)) => {}
-                Some((key, Some(value))) => match mapping.pairs.iter_mut().find(|(k, _)| *k == key) {
-                    Some(pair) => pair.1 = value,
-                    None => mapping.pairs.push((key, value)),
-                },
+                Some((key, Some(value))) => {
+                    let at = *places.entry(key.clone()).or_insert(mapping.pairs.len());
+                    match mapping.pairs.get_mut(at) {
+                        Some(pair) => pair.1 = value,
+                        None => mapping.pairs.push((key, value)),
+                    }
+                }
             }
         }
         if !feed.step(host, |c| c.at_end())? {
@@ -77,12 +85,19 @@ impl Mapping {
         Ok(Ok(mapping))
     }
 
-    /// Does all replacements on a key.
-    pub(super) fn apply(&self, key: &mut String) {
+    /// Does all replacements on a key; false when it would become longer than [`LONGEST`]: a few
+    /// replacements that double a key make one that no memory could hold.
+    pub(super) fn apply(&self, key: &mut String) -> bool {
         for (from, to) in &self.pairs {
             if key.contains(from.as_str()) {
+                let times = key.matches(from.as_str()).count();
+                let longer = to.len().saturating_sub(from.len()).saturating_mul(times);
+                if key.len().saturating_add(longer) > LONGEST.max(key.len()) {
+                    return false;
+                }
                 *key = key.replace(from.as_str(), to);
             }
         }
+        true
     }
 }

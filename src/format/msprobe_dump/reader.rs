@@ -41,6 +41,8 @@ pub(super) struct DumpReader {
     batch_rows: usize,
     entries: Entries,
     phase: Phase,
+    /// Memory that was reserved for the batch that is being made, and for what is kept, in bytes.
+    reserved: [usize; 2],
     /// Entries with something wrong in them, of what is not handed out yet.
     faults: FindingLog,
     /// Added to every step, once it is known.
@@ -94,6 +96,7 @@ impl DumpReader {
             entries: Entries::new(wanted, options.scope == Scope::All || options.audit, mapping),
             audit: options.audit.then(Audit::default),
             phase: Phase::Start,
+            reserved: [0; 2],
             faults: FindingLog::default(),
             // Without micro-steps the step is that of the directory.
             offset: (!options.micro_step).then_some(source_step),
@@ -243,10 +246,23 @@ impl DumpReader {
             }
         }
         if self.entries.rows() > 0 {
-            host.reserve(self.entries.allocated())?;
+            self.reserve(seen.is_some() || !out.is_empty())?;
             out.push_back(self.entries.finish(&self.schema, &self.projection, &self.unit)?);
         }
         Ok(end)
+    }
+
+    /// Reserves the memory of a batch. Where none is `held` it takes the place of the one before.
+    fn reserve(&mut self, held: bool) -> Result<(), ReadError> {
+        let now = [self.entries.allocated(), self.entries.kept()];
+        if held {
+            self.reserved[0] = 0;
+        }
+        for (reserved, now) in self.reserved.iter_mut().zip(now) {
+            self.host.reserve(now.saturating_sub(*reserved))?;
+            *reserved = now.max(*reserved);
+        }
+        Ok(())
     }
 
     fn account(&mut self, outcome: Outcome) {

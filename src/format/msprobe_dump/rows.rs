@@ -82,6 +82,8 @@ pub(super) struct RowBlock {
     metric: Vec<u32>,
     target: StringViewBuilder,
     name: String,
+    /// Bytes of the texts above.
+    texts: usize,
     index: Vec<i64>,
     statistics: [Vec<Option<f64>>; 4],
     entry_no: Vec<i64>,
@@ -95,6 +97,13 @@ pub(super) struct RowBlock {
     skip: Vec<Option<u32>>,
 }
 
+impl Words {
+    /// Memory in use, in bytes.
+    pub(super) fn allocated(&self) -> usize {
+        [&self.kinds, &self.dtypes, &self.shapes].map(Interner::allocated).iter().sum()
+    }
+}
+
 impl RowBlock {
     /// An empty block.
     pub(super) fn new(wanted: Wanted) -> Self {
@@ -106,6 +115,7 @@ impl RowBlock {
             metric: vec![],
             target: StringViewBuilder::new().with_fixed_block_size(64 << 10),
             name: String::new(),
+            texts: 0,
             index: vec![],
             statistics: Default::default(),
             entry_no: vec![],
@@ -127,8 +137,8 @@ impl RowBlock {
 
     /// About how much memory its rows take, in bytes.
     pub(super) fn allocated(&self) -> usize {
-        // Fixed-width columns, and names of the usual length.
-        self.rows * 200
+        // The columns of fixed width, and the views of texts.
+        self.rows * 160 + self.texts
     }
 
     /// Adds the rows of an entry; returns how many there are.
@@ -210,6 +220,7 @@ impl RowBlock {
             let key = self.keys_so_far();
             self.key.resize(rows, key);
             self.keys.append_value(entry.key);
+            self.texts += entry.key.len();
         }
     }
 
@@ -224,6 +235,7 @@ impl RowBlock {
             self.name.push('.');
             self.name.push_str(label);
         }
+        self.texts += self.name.len();
         self.target.append_value(&self.name);
     }
 
@@ -239,6 +251,7 @@ impl RowBlock {
         words: &Words,
     ) -> Result<RecordBatch, ReadError> {
         let rows = std::mem::take(&mut self.rows);
+        self.texts = 0;
         let ints = |values: &mut Vec<i64>| {
             Arc::new(Int64Array::from(std::mem::replace(values, Vec::with_capacity(rows)))) as ArrayRef
         };
@@ -307,8 +320,14 @@ fn pick(
     numbers: &mut Vec<Option<u32>>,
     text: fn(&str) -> String,
 ) -> Result<ArrayRef, ReadError> {
+    let numbers = std::mem::take(numbers);
+    if set.len() > numbers.len() {
+        // Of many texts each batch needs few.
+        let texts = numbers.iter().map(|number| number.and_then(|n| set.get(n)).map(text));
+        return Ok(Arc::new(texts.collect::<StringViewArray>()));
+    }
     let texts = StringViewArray::from_iter_values(set.iter().map(text));
-    Ok(take(&texts, &UInt32Array::from(std::mem::take(numbers)), None)?)
+    Ok(take(&texts, &UInt32Array::from(numbers), None)?)
 }
 
 fn text_as_written(raw: &str) -> String {
