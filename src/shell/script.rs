@@ -4,12 +4,14 @@
 //! strings may hold one. Each statement is parsed when its turn comes: those before a syntax error
 //! have already been run by then, as in other SQL shells.
 
+use std::ops::Range;
+
 use datafusion::config::{Dialect as DialectName, SqlParserOptions};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::dialect::{Dialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError};
 
 use super::chain;
 use super::parameters::Parameters;
@@ -31,6 +33,8 @@ pub(crate) struct Piece {
     broken: Option<TokenizerError>,
     /// The whole line, when it is a command of the prompt and no SQL.
     command: Option<String>,
+    /// Where it stands in the script, in bytes; nothing for a command.
+    place: Range<usize>,
 }
 
 impl Script {
@@ -54,16 +58,17 @@ impl Script {
         let mut pieces = Vec::new();
         let mut piece = Piece::empty();
         let mut command_line = 0;
+        let mut offsets = Offsets::new(&self.text);
         for token in tokens {
-            let (line, column) = (token.span.start.line, token.span.start.column);
+            let line = token.span.start.line;
             if line == command_line {
                 continue;
             }
             match &token.token {
-                Token::SemiColon => pieces.extend(piece.take()),
+                Token::SemiColon => pieces.extend(piece.take(&mut offsets)),
                 Token::Whitespace(_) if piece.tokens.is_empty() => {}
                 Token::Period | Token::Backslash if piece.tokens.is_empty() => {
-                    match self.command(line, column) {
+                    match self.command(offsets.of(token.span.start)) {
                         Some(command) => {
                             command_line = line;
                             pieces.push(Piece { line, command: Some(command), ..Piece::empty() });
@@ -78,15 +83,15 @@ impl Script {
             return Ok(pieces);
         }
         piece.broken = broken;
-        pieces.extend(piece.take());
+        pieces.extend(piece.take(&mut offsets));
         Ok(pieces)
     }
 
-    /// The line, when it begins at this column.
-    fn command(&self, line: u64, column: u64) -> Option<String> {
-        let line = self.text.lines().nth(usize::try_from(line.checked_sub(1)?).ok()?)?;
-        let before = usize::try_from(column.checked_sub(1)?).ok()?;
-        line.chars().take(before).all(char::is_whitespace).then(|| line.trim().to_owned())
+    /// The line, when its first word is at this byte.
+    fn command(&self, at: usize) -> Option<String> {
+        let (before, rest) = self.text.split_at_checked(at)?;
+        let first = before.chars().rev().take_while(|c| *c != '\n').all(char::is_whitespace);
+        first.then(|| rest.split('\n').next().unwrap_or_default().trim().to_owned())
     }
 
     /// How messages name the statement with this number (counted from 1) of `count`; may be empty.
@@ -99,29 +104,12 @@ impl Script {
 
 impl Piece {
     fn empty() -> Self {
-        Piece { line: 0, tokens: Vec::new(), broken: None, command: None }
+        Piece { line: 0, tokens: Vec::new(), broken: None, command: None, place: 0..0 }
     }
 
     /// Its part of the text of its script.
-    pub(crate) fn cut(&self, text: &str) -> String {
-        let (Some(first), Some(last)) = (self.tokens.first(), self.tokens.last()) else {
-            return String::new();
-        };
-        let (begin, end) = (first.span.start, last.span.end);
-        let mut part = String::new();
-        for (number, line) in (1..).zip(text.split('\n')) {
-            if number < begin.line || number > end.line {
-                continue;
-            }
-            let skip = if number == begin.line { begin.column.saturating_sub(1) } else { 0 };
-            let stop = if number == end.line { end.column.saturating_sub(1) } else { u64::MAX };
-            let chars = (0..).zip(line.chars()).filter(|(at, _)| (skip..stop).contains(at));
-            part.extend(chars.map(|(_, c)| c));
-            if number < end.line {
-                part.push('\n');
-            }
-        }
-        part
+    pub(crate) fn cut<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.place.clone()).unwrap_or_default()
     }
 
     /// The command of the prompt that stands in the place of a statement.
@@ -130,7 +118,7 @@ impl Piece {
     }
 
     /// What was collected, unless that is nothing; a new collection begins.
-    fn take(&mut self) -> Option<Piece> {
+    fn take(&mut self, offsets: &mut Offsets<'_>) -> Option<Piece> {
         let tokens = std::mem::take(&mut self.tokens);
         let broken = self.broken.take();
         let line = match (tokens.first(), &broken) {
@@ -138,7 +126,11 @@ impl Piece {
             (None, Some(e)) => e.location.line,
             (None, None) => return None,
         };
-        Some(Piece { line, tokens, broken, command: None })
+        let place = match (tokens.first(), tokens.last()) {
+            (Some(first), Some(last)) => offsets.of(first.span.start)..offsets.of(last.span.end),
+            _ => 0..0,
+        };
+        Some(Piece { line, tokens, broken, command: None, place })
     }
 
     /// Parses it. Places in error messages count from the beginning of the script.
@@ -161,6 +153,35 @@ impl Piece {
             (Some(statement), true) => Ok(statement),
             // A piece holds no semicolon and is not empty, so the parser has complained before.
             _ => Err(DataFusionError::Internal("a statement was split in the wrong place".into())),
+        }
+    }
+}
+
+/// Finds bytes by line and column, of places that follow each other: the text is passed once.
+struct Offsets<'t> {
+    rest: std::str::Chars<'t>,
+    length: usize,
+    line: u64,
+    column: u64,
+}
+
+impl<'t> Offsets<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { rest: text.chars(), length: text.len(), line: 1, column: 1 }
+    }
+
+    /// The byte at this place, or the end of its line when that is shorter.
+    fn of(&mut self, place: Location) -> usize {
+        loop {
+            let here = self.length - self.rest.as_str().len();
+            let there = (self.line, self.column) >= (place.line, place.column);
+            let mut ahead = self.rest.clone();
+            match ahead.next() {
+                Some('\n') if self.line < place.line => (self.line, self.column) = (self.line + 1, 1),
+                Some(c) if !there && c != '\n' => self.column += 1,
+                _ => return here,
+            }
+            self.rest = ahead;
         }
     }
 }
@@ -246,6 +267,19 @@ mod tests {
         assert_eq!(found.iter().map(Piece::command).collect::<Vec<_>>(), [Some(".read it's.sql")]);
         let found = pieces("select 1;\n  \\d x;\nselect 2");
         assert_eq!(found.iter().map(Piece::command).collect::<Vec<_>>(), [None, Some("\\d x;"), None]);
+    }
+
+    #[test]
+    fn each_of_many_statements_and_commands_is_found_at_once() {
+        // With a look at the whole script for each it would take minutes.
+        let many = 40_000;
+        let text = ".mode csv\nselect 'é', 1\n;  select 2;\n".repeat(many);
+        let found = pieces(&text);
+        assert_eq!(found.len(), 3 * many);
+        let last: Vec<(u64, &str)> =
+            found.iter().skip(3 * many - 3).map(|p| (p.line, p.cut(&text))).collect();
+        let line = 3 * many as u64;
+        assert_eq!(last, [(line - 2, ""), (line - 1, "select 'é', 1\n"), (line, "select 2")]);
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Session {
     pub(super) async fn piece(&self, piece: Piece, text: &str) -> Result<Option<Vec<u8>>, Failure> {
         let own = piece.cut(text);
         self.answer_to(piece, text).await.map_err(|failure| match failure {
-            Failure::Data(message) => Failure::Data(self.about_calls(message, &own)),
+            Failure::Data(message) => Failure::Data(self.about_calls(message, own)),
             other => other,
         })
     }
