@@ -1,8 +1,14 @@
 //! SQLite files among the inputs: opened so that they are only read, whatever is in them.
 
 use std::fmt::Write;
+#[cfg(unix)]
+use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::sync::mpsc::{self, RecvTimeoutError};
+#[cfg(unix)]
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -134,7 +140,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 pub fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(immutable_uri(path), flags)?;
+    let conn = past_fifos(path, || Connection::open_with_flags(immutable_uri(path), flags))?;
     for (config, on) in [
         (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -152,6 +158,40 @@ pub fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
     // Opening is lazy: only this reads the file, and with it the whole schema.
     conn.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()))?;
     Ok(conn)
+}
+
+/// How long the opening of a file may take before it is looked at again.
+#[cfg(unix)]
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Lets SQLite open a file, which it does by its name. A FIFO that has taken the place of the file since it
+/// was looked at would keep it waiting for a writer for ever: it gets one, and then finds nothing to read.
+#[cfg(unix)]
+fn past_fifos<T>(path: &Path, open: impl FnOnce() -> T) -> T {
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+    let (opened, waits) = mpsc::channel::<()>();
+    let watched = path.to_path_buf();
+    let watch = std::thread::Builder::new().name("opening".into()).spawn(move || {
+        while waits.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            if std::fs::metadata(&watched).is_ok_and(|meta| meta.file_type().is_fifo()) {
+                let writer = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&watched);
+                drop(writer);
+            }
+        }
+    });
+    let done = open();
+    drop(opened);
+    if let Ok(watch) = watch {
+        // It cannot panic, and if it did nothing would be lost.
+        let _ = watch.join();
+    }
+    done
+}
+
+#[cfg(not(unix))]
+fn past_fifos<T>(_: &Path, open: impl FnOnce() -> T) -> T {
+    open()
 }
 
 /// A name from a file as SQL writes it.
