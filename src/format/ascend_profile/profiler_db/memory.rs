@@ -215,7 +215,10 @@ impl<const N: usize> Progress<N> {
                         left_out += 1;
                         db.host.report(Finding::problem(kind, db.path, message).at(table.place(at)))?;
                     }
-                    Err(Skip::Fault(fault)) => return Err(fault),
+                    Err(Skip::Fault(fault)) => {
+                        left_out += 1;
+                        return Err(fault);
+                    }
                 }
                 Ok(())
             });
