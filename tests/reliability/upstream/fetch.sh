@@ -1,15 +1,33 @@
 #!/usr/bin/env bash
-# Fetches DataFusion's own sqllogictest files: the crate that ships them, from crates.io, into target/upstream.
-# It is not a dependency, because it would switch on every feature of DataFusion.
+# Fetches DataFusion's own sqllogictest files into target/upstream: the crate that ships them, as cargo fetches any
+# other. It is not a dependency of ours, because it would switch on every feature of DataFusion; nothing is built.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 version=55.2.0
-sum=b270cea4d8c2b2c42773e60164204386fb97d7936736e5f126ac751b86d7dabe
-mkdir -p target/upstream
-cd target/upstream
-curl --fail --silent --show-error --location --output crate.tar.gz \
-  "https://static.crates.io/crates/datafusion-sqllogictest/datafusion-sqllogictest-$version.crate"
-echo "$sum  crate.tar.gz" | sha256sum --check --quiet
-tar xzf crate.tar.gz
-rm crate.tar.gz
-echo "$PWD/datafusion-sqllogictest-$version"
+name=datafusion-sqllogictest-$version
+target=$PWD/target/upstream
+if [ -d "$target/$name/test_files" ]; then
+  echo "$target/$name"
+  exit
+fi
+mkdir -p "$target/wanted"
+cd "$target/wanted"
+cat >Cargo.toml <<EOF
+[package]
+name = "wanted"
+version = "0.0.0"
+edition = "2024"
+
+[lib]
+path = "lib.rs"
+
+[dependencies]
+datafusion-sqllogictest = { version = "=$version", default-features = false }
+
+[workspace]
+EOF
+touch lib.rs
+cargo fetch --quiet
+from=$(cargo metadata --offline --format-version 1 | tr ',' '\n' | sed -n "s|^\"manifest_path\":\"\(.*/$name\)/Cargo.toml\".*|\1|p")
+cp -r "$from" "$target/"
+echo "$target/$name"

@@ -2,7 +2,8 @@
 //! functions, planners, exports, settings) must leave every other statement alone, down to the text of
 //! errors.
 //!
-//! `tests/reliability/upstream/fetch.sh` fetches the files once; without them the test says so. Comparing
+//! `tests/reliability/upstream/fetch.sh` fetches the files once, as `.ci/run` does where it can; without them the
+//! test says so. Comparing
 //! two sessions, and not the session with the text in the file, tells our differences from features that
 //! are not built in. How many records give just what the file says is counted, too.
 
