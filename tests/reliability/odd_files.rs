@@ -63,7 +63,7 @@ async fn what_is_no_file_is_told() {
                 for skip in [false, true] {
                     runs += 1;
                     let sql = sql(skip);
-                    let asked = tokio::time::timeout(Duration::from_secs(60), ask(&context, &sql)).await;
+                    let asked = tokio::time::timeout(Duration::from_secs(300), ask(&context, &sql)).await;
                     let Ok(found) = asked else { panic!("{sql} hangs at {}, {kind}", path.display()) };
                     let counts_steps = function == "dump_trend" && arguments.is_empty();
                     let case = Case { function, kind, skip, counts_steps, hit: path };
@@ -90,7 +90,7 @@ fn program(through: &[&str], exe: &str, args: &[&str]) -> Output {
         .map_or((exe, vec![]), |(first, rest)| (*first, rest.iter().copied().chain([exe]).collect()));
     let mut command = Command::new(first);
     command.args(rest).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    finish(command, Duration::from_secs(120))
+    finish(command, Duration::from_secs(300))
 }
 
 /// What it wrote to stdout, in an order of ours.

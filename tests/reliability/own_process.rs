@@ -16,7 +16,7 @@ pub(crate) fn command(test: &str) -> Command {
 pub(crate) fn run<'a>(test: &str, environment: impl IntoIterator<Item = (&'a str, &'a OsStr)>) -> String {
     let mut command = command(test);
     command.envs(environment).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = finish(command, Duration::from_secs(super::size::pick(300, 3600)));
+    let output = finish(command, Duration::from_secs(super::size::pick(1200, 10_000)));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{test} in a process of its own: {}\n{text}\n{errors}", output.status);

@@ -130,7 +130,7 @@ fn a_limit_that_is_too_small_is_a_clean_error() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rl-insight-sql"));
         command.args(["--memory-limit", "200k", "-c", &sql]).env_clear().stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let done = own_process::finish(command, Duration::from_secs(60));
+        let done = own_process::finish(command, Duration::from_secs(300));
         let said = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(5), "{sql}\n{said}");
         assert!(said.starts_with("error: ") && said.contains("200"), "it does not tell the limit: {said}");

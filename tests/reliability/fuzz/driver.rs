@@ -29,7 +29,7 @@ pub(crate) struct Target<'a> {
 }
 
 /// An input that takes longer than this hangs.
-const HANG: Duration = Duration::from_secs(120);
+const HANG: Duration = Duration::from_secs(300);
 
 fn long() -> bool {
     std::env::var_os("RELIABILITY").is_some_and(|value| value == "long")
