@@ -11,7 +11,7 @@ use datafusion::logical_expr::Documentation;
 use datafusion::prelude::SessionContext;
 use rl_insight_sql::reference::{columns_of, sql_type};
 use rl_insight_sql::session;
-use rl_insight_sql::table::all_table_functions;
+use rl_insight_sql::table::{STEP_PAIRS, STEP_PAIRS_PURPOSE, STEP_PAIRS_SIGNATURE, all_table_functions};
 
 /// One function.
 #[derive(Debug, Clone)]
@@ -41,6 +41,12 @@ pub(crate) fn functions(context: &SessionContext) -> Result<Vec<FunctionLine>> {
             purpose: function.purpose.to_owned(),
         });
     }
+    lines.push(FunctionLine {
+        name: STEP_PAIRS.to_owned(),
+        kind: "table",
+        signature: STEP_PAIRS_SIGNATURE.to_owned(),
+        purpose: STEP_PAIRS_PURPOSE.to_owned(),
+    });
     for function in session::library(context)?.functions() {
         lines.push(FunctionLine {
             name: function.name().to_owned(),

@@ -15,4 +15,4 @@ pub use external::ExternalTables;
 pub use function::FormatFunction;
 pub use named_arguments::NamedArguments;
 pub use provider::UnitTable;
-pub use step_pairs::{STEP_PAIRS, StepPairsFunction};
+pub use step_pairs::{STEP_PAIRS, STEP_PAIRS_PURPOSE, STEP_PAIRS_SIGNATURE, StepPairsFunction};

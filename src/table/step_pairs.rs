@@ -22,6 +22,13 @@ use super::arguments::texts;
 /// Its name in SQL.
 pub const STEP_PAIRS: &str = "trend_step_pairs";
 
+/// How it is called.
+pub const STEP_PAIRS_SIGNATURE: &str = "trend_step_pairs(path_a, path_b, 'step'|'order')";
+
+/// What it is for.
+pub const STEP_PAIRS_PURPOSE: &str =
+    "steps of two msprobe dumps side by side, from their directories alone; trend_differences is built on it";
+
 /// The table function.
 #[derive(Debug, Default)]
 pub struct StepPairsFunction;

@@ -220,7 +220,7 @@ const LINES: &[Line] = &[
         &["-c", "select * from memory_at('{run}', 'noon')"],
         1,
         "",
-        "memory_at: at_ns is 'noon', expected an integer",
+        "memory_at: at_ms is 'noon', expected a number or NULL",
     ),
     // What a COPY cannot say is counted.
     (

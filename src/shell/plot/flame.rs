@@ -30,7 +30,7 @@ pub(super) fn queries(call: &Call<'_>) -> Result<Vec<String>, String> {
         "at" => {
             let at = nanoseconds("at", request.option("at").unwrap_or_default())?;
             format!(
-                "SELECT role, rank_id, call_stack, live_kb AS kb FROM memory_at({path}, {at}{arguments}){filter} \
+                "SELECT role, rank_id, call_stack, live_kb AS kb FROM memory_at({path}, at_ns => {at}{arguments}){filter} \
                  ORDER BY role, rank_id, live_kb DESC, call_stack_id"
             )
         }
