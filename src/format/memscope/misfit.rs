@@ -79,7 +79,8 @@ mod tests {
             ("1,MALLOC,HAL,N/A,1790000000,x,1,0,1,\"{a:1}\",,", "`Process Id` is 'x', expected a number"),
             ("1,MALLOC,HAL,N/A,1790000000,1,,0,1,{},,", "`Thread Id` is '', expected a number"),
             ("1,MALLOC,HAL,N/A,1790000000,1,1,0,-5,{},,", "`Ptr` is '-5', expected an address"),
-            // Cut off, or a name that may reach further.
+            // Half of a decimal comma is no time; nor is a record that is cut off, or a name that may reach further.
+            ("1,MALLOC,HAL,N/A,1,5,1,1,0,0x1f,{},,", ""),
             ("1,MALLOC,HAL,N/A,10,1,1", ""),
             ("1,MSTX,Mark,a, b,1e9,1,1,0,N/A,,,", ""),
         ] {

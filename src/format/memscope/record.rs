@@ -226,23 +226,24 @@ struct Middle<'a> {
     pointer: &'a [u8],
 }
 
-/// How the five fields are looked for behind a comma, which may be one in the name.
+/// What the five fields must be like.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// As the tool writes them: a time of many digits, which a number in a name has not, and no empty address.
     Exact,
-    /// Where no place has that: short times, of a clock that began elsewhere, and empty addresses.
+    /// Short times too, of a clock that began elsewhere, and empty addresses.
     Loose,
 }
 
-/// The name ends at the first comma behind which five fields have their form.
+/// The name ends at the first comma behind which five fields have their form. Where there is no such place, a name
+/// without a comma may be followed by fields of the loose form: a number in a name is not taken for a time.
 #[inline]
 fn name(text: &[u8]) -> Option<(&[u8], Middle<'_>, &[u8])> {
-    name_before(text, Form::Exact).or_else(|| name_before(text, Form::Loose))
+    exact_name(text).or_else(|| plain_name(text))
 }
 
 #[inline]
-fn name_before(text: &[u8], form: Form) -> Option<(&[u8], Middle<'_>, &[u8])> {
+fn exact_name(text: &[u8]) -> Option<(&[u8], Middle<'_>, &[u8])> {
     let mut from = 0;
     loop {
         let at = from + memchr2(b',', b'\n', text.get(from..)?)?;
@@ -252,11 +253,23 @@ fn name_before(text: &[u8], form: Form) -> Option<(&[u8], Middle<'_>, &[u8])> {
             if starts(rest) {
                 return None;
             }
-        } else if let Some((middle, rest)) = middle(rest, form) {
+        } else if let Some((middle, rest)) = middle(rest, Form::Exact) {
             return Some((text.get(..at)?, middle, rest));
         }
         from = at + 1;
     }
+}
+
+#[cold]
+fn plain_name(text: &[u8]) -> Option<(&[u8], Middle<'_>, &[u8])> {
+    let at = match text.strip_prefix(b"\"") {
+        Some(quoted) => 1 + memchr2(b'"', b'\n', quoted)? + 1,
+        None => memchr2(b',', b'\n', text)?,
+    };
+    let rest = text.get(at..)?.strip_prefix(b",")?;
+    let (middle, rest) = middle(rest, Form::Loose)?;
+    let attributes = matches!(rest, [b'{' | b',', ..] | [b'"', b'{', ..]);
+    Some((text.get(..at)?, middle, rest)).filter(|_| attributes)
 }
 
 #[inline]
