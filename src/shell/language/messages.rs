@@ -100,7 +100,7 @@ pub(super) const TEXTS: &[Phrase] = &[
     ("unit {n} of {n}", "第 {} 个单元，共 {} 个"),
     ("{n} of {n} files", "{} / {} 个文件"),
     ("{n} of {n} file", "{} / {} 个文件"),
-    ("{n} of {n}", "{} / {}"),
+    ("{n} of {n}", "{}（共 {}）"),
     // What a COPY could not keep.
     ("{n} finite values beyond 1e9 were cut to it", "{} 个超过 1e9 的有限值被截断为 1e9"),
     ("{n} finite value beyond 1e9 was cut to it", "{} 个超过 1e9 的有限值被截断为 1e9"),
