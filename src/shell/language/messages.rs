@@ -319,6 +319,8 @@ pub(super) const PARTS: &[&str] = &[
     "{n} row was left out: it has no metric_name",
     "{n} NaN or infinite value was written as null; -o FILE --format ndjson keeps them",
     "{n} empty text was written like NULL; -o FILE --format csv tells them apart",
+    "{n} entry has no rows: the mapping takes forward, backward or parameters_grad out of its key",
+    "{n} entries have no rows: the mapping takes forward, backward or parameters_grad out of their keys",
     "{n} problem was left out; SELECT * FROM diagnostics(path) lists them",
     "{n} problems were left out; SELECT * FROM diagnostics(path) lists them",
     "did you mean {}? the columns are {}",
