@@ -320,7 +320,7 @@ fn memscope_csv() {
 #[test]
 fn memscope_db() {
     let formats: [&dyn Format; 3] = [&MemscopeEvents, &MemscopeBlocks, &MemscopePythonTrace];
-    fuzz_file("memscope_db", "memscope_dump_<time>.db", RECORD, &formats);
+    fuzz_file("memscope_db", "python_trace_<pid> in memscope_dump_<time>.db", RECORD, &formats);
 }
 
 #[test]

@@ -164,8 +164,16 @@ pub(super) fn damages(table: &'static str, string: &'static str, number: &'stati
 
 /// Empties a database of all tables.
 fn drop_all() -> String {
-    ["STRING_IDS", "OP_MEMORY", "MEMORY_RECORD", "PYTORCH_API", "PYTORCH_CALLCHAINS", "memscope_dump"]
-        .iter()
-        .map(|table| format!("DROP TABLE IF EXISTS {table};"))
-        .collect()
+    [
+        "STRING_IDS",
+        "OP_MEMORY",
+        "MEMORY_RECORD",
+        "PYTORCH_API",
+        "PYTORCH_CALLCHAINS",
+        "memscope_dump",
+        "python_trace_7",
+    ]
+    .iter()
+    .map(|table| format!("DROP TABLE IF EXISTS {table};"))
+    .collect()
 }

@@ -33,6 +33,13 @@ pub(crate) enum Text {
     },
 }
 
+impl Text {
+    /// Whether the file may do without the table of the sample.
+    pub(crate) fn is_optional(self) -> bool {
+        matches!(self, Text::Database { table, .. } if table.starts_with("python_trace"))
+    }
+}
+
 /// A good example.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
@@ -59,7 +66,7 @@ const EVENTS: &str = "SELECT row_no, name, size_kb, start_time_ns, total_allocat
      call_stack FROM memory_events({args})";
 
 /// All of them.
-pub(crate) const SAMPLES: [Sample; 14] = [
+pub(crate) const SAMPLES: [Sample; 15] = [
     Sample {
         title: "trace_view.json",
         function: "memory_events",
@@ -179,6 +186,16 @@ pub(crate) const SAMPLES: [Sample; 14] = [
         of_one_value: 1,
         text: Text::Csv { string: "b.py(2): g", number: "1790000000000000200" },
         write: memscope,
+    },
+    Sample {
+        title: "python_trace_<pid> in memscope_dump_<time>.db",
+        function: "memscope_python_trace",
+        file: "msmemscope_7_20261001080000_ascend/device_0/dump/memscope_dump_20261001080000.db",
+        query: "SELECT * EXCLUDE (source_path) FROM memscope_python_trace({args})",
+        arguments: "",
+        of_one_value: 1,
+        text: Text::Database { table: "python_trace_7", string: "FuncInfo", number: "StartTime(ns)" },
+        write: memscope_database_with_calls,
     },
     Sample {
         title: "watch_dump_data_check_sum_<time>.csv",
@@ -391,6 +408,21 @@ fn memscope_database(root: &Path) {
             (2, 'OP_LAUNCH', 'ATEN_START', 'aten.mm', 1790000000000000200, 7, 7, '0', 'N/A', '{}', '', ''),
             (3, 'FREE', 'PTA', 'N/A', 1790000000000000300, 7, 7, '0', '0x10',
              '{\"allocation_id\":\"1\",\"addr\":\"0x10\",\"size\":\"512\",\"total\":\"4096\",\"used\":\"0\"}', '', '');",
+    )
+    .unwrap();
+}
+
+fn memscope_database_with_calls(root: &Path) {
+    memscope_database(root);
+    let path = "msmemscope_7_20261001080000_ascend/device_0/dump/memscope_dump_20261001080000.db";
+    let db = Connection::open(root.join(path)).unwrap();
+    db.execute_batch(
+        "CREATE TABLE python_trace_7 (\"FuncInfo\" TEXT, \"StartTime(ns)\" TEXT, \"EndTime(ns)\" TEXT,
+            \"Thread Id\" INTEGER, \"Process Id\" INTEGER);
+         INSERT INTO python_trace_7 VALUES
+            ('a.py(1): f', '1790000000000000100', '1790000000000000150', 7, 7),
+            ('b.py(2): g', '1790000000000000200', '1790000000000000250', 7, 7),
+            ('c.py(3): h', '1790000000000000300', '1790000000000000350', 7, 7);",
     )
     .unwrap();
 }
