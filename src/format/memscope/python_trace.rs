@@ -158,7 +158,20 @@ impl TraceReader {
     }
 }
 
-/// Reads up to `most` rows of a table behind a rowid; gives the last rowid when there may be more.
+/// A number in a table, `None` when it is not known; the error says what stands in its place.
+fn number_in(value: ValueRef<'_>) -> Result<Option<i64>, &'static str> {
+    match value {
+        ValueRef::Integer(n) => Ok(Some(n)),
+        ValueRef::Null => Ok(None),
+        ValueRef::Text(text) if number::is_absent(text) => Ok(None),
+        ValueRef::Text(text) => number::integer(text).map(Some).ok_or("a text"),
+        ValueRef::Real(_) => Err("a fraction"),
+        ValueRef::Blob(_) => Err("a blob"),
+    }
+}
+
+/// Reads up to `most` rows of a table behind a rowid; gives the last rowid when there may be more. What is
+/// wrong with rows that are left out goes to `bad`.
 fn read_table(
     connection: &Connection,
     table: &str,
@@ -166,6 +179,7 @@ fn read_table(
     most: usize,
     row_no: &mut i64,
     rows: &mut Rows,
+    bad: &mut Vec<String>,
 ) -> rusqlite::Result<Option<i64>> {
     let sql = format!(
         "SELECT rowid, \"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\" \
@@ -179,18 +193,28 @@ fn read_table(
         last = row.get(0)?;
         n += 1;
         *row_no += 1;
-        let text = |value: ValueRef<'_>| match value {
-            ValueRef::Integer(n) => Some(n),
-            ValueRef::Text(text) => number::integer(text),
-            _ => None,
-        };
         let func = match row.get_ref(1)? {
-            ValueRef::Text(text) => text,
-            _ => b"",
+            ValueRef::Text(text) => Ok(text),
+            ValueRef::Null => Ok(&b""[..]),
+            _ => Err(("FuncInfo", "no text")),
         };
-        let numbers =
-            [text(row.get_ref(2)?), text(row.get_ref(3)?), text(row.get_ref(4)?), text(row.get_ref(5)?)];
-        push(rows, &Call { func, numbers, row: *row_no, table: Some(table) });
+        let columns = ["StartTime(ns)", "EndTime(ns)", "Thread Id", "Process Id"];
+        let mut wrong = func.err();
+        let mut numbers = [None; 4];
+        for (at, (number, column)) in numbers.iter_mut().zip(columns).enumerate() {
+            match number_in(row.get_ref(at + 2)?) {
+                Ok(value) => *number = value,
+                Err(what) => wrong = wrong.or(Some((column, what))),
+            }
+        }
+        match (func, wrong) {
+            (Ok(func), None) => push(rows, &Call { func, numbers, row: *row_no, table: Some(table) }),
+            (_, wrong) => {
+                let (column, what) = wrong.unwrap_or_default();
+                let expected = if column == "FuncInfo" { "a text" } else { "an integer or N/A" };
+                bad.push(format!("row {row_no} holds {what} as {column}, expected {expected}"));
+            }
+        }
     }
     Ok((n == most).then_some(last))
 }
@@ -208,10 +232,19 @@ impl UnitReader for TraceReader {
             }
             Some(Source::Db { connection, mut tables, mut after }) => {
                 let most = self.request.batch_rows.max(1);
+                let mut bad = vec![];
                 while rows.rows() == 0
                     && let Some(table) = tables.front()
                 {
-                    let read = read_table(&connection, table, after, most, &mut self.row, &mut rows);
+                    let read =
+                        read_table(&connection, table, after, most, &mut self.row, &mut rows, &mut bad);
+                    let place = Place::Key(table.clone());
+                    self.host.count(Counter::RowsRead, bad.len() as u64);
+                    self.host.count(Counter::RowsLeftOut, bad.len() as u64);
+                    for message in bad.drain(..) {
+                        let finding = Finding::problem(Kind::BadValue, self.unit.path(), message);
+                        self.host.report(finding.at(place.clone()))?;
+                    }
                     let more = match read {
                         Ok(more) => more,
                         Err(e) => {

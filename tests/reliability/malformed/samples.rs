@@ -33,6 +33,13 @@ pub(crate) enum Text {
     },
 }
 
+impl Text {
+    /// Whether the file may do without the table of the sample.
+    pub(crate) fn is_optional(self) -> bool {
+        matches!(self, Text::Database { table, .. } if table.starts_with("python_trace"))
+    }
+}
+
 /// A good example.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
