@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 # Each question, with the arguments that change how it is answered.
-QUESTIONS = ["memory_at_peak('{0}')", "memory_at('{0}', 1779785500000000000)", "memory_timeline('{0}')",
+QUESTIONS = ["memory_at_peak('{0}')", "memory_at('{0}', at_ns => 1779785500000000000)", "memory_timeline('{0}')",
              "memory_peaks('{0}')", "memory_growth('{0}')", "memory_growth('{0}', window => 100)",
              "memory_not_released('{0}')", "memory_short_lived('{0}')", "memory_fragmentation('{0}')",
              "memory_by_stack('{0}')", "memory_by_stack('{0}', frame => 'user')", "memory_by_operator('{0}')",

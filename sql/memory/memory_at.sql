@@ -41,6 +41,7 @@ WHERE (released_later > 0 OR (goes_on AND kept > 0)) AND (
     SELECT must(($at_ms IS NULL) <> ($at_ns IS NULL),
       'memory_at: expected the time as one of at_ms => (ms since the epoch) and at_ns => (ns since the epoch)')
   ) AND (
-    SELECT must(coalesce($at_ms, 0) < 1e15, 'memory_at: at_ms is a time in the far future: ns are given as at_ns => ...')
+    SELECT must(coalesce($at_ms, 0) < 1e15,
+      'memory_at: at_ms is a time in the far future: ns are given as at_ns => ...')
   )
 GROUP BY role, rank_id, call_stack_id

@@ -11,13 +11,16 @@
 -- whole bytes.
 -- One sweep over starts and releases, then one look at what is live: the cost grows with n log n.
 WITH peak AS (
-  SELECT role, rank_id, found['at_ns'] AS t, found['bytes'] AS bytes, unnest(found['recordings']) AS recording
+  SELECT role, rank_id, t, bytes, recording['path'] AS path, recording['end_ns'] AS end_ns
   FROM (
-    SELECT role, rank_id,
-      live_peak(source_path, start_time_ns, release_time_ns, CAST(round(size_kb * 1024) AS BIGINT)) AS found
-    FROM memory_events($path, match => $match, on_error => $on_error)
-    WHERE size_kb > 0 AND start_time_ns IS NOT NULL
-    GROUP BY role, rank_id
+    SELECT role, rank_id, found['at_ns'] AS t, found['bytes'] AS bytes, unnest(found['recordings']) AS recording
+    FROM (
+      SELECT role, rank_id,
+        live_peak(source_path, start_time_ns, release_time_ns, CAST(round(size_kb * 1024) AS BIGINT)) AS found
+      FROM memory_events($path, match => $match, on_error => $on_error)
+      WHERE size_kb > 0 AND start_time_ns IS NOT NULL
+      GROUP BY role, rank_id
+    )
   )
 )
 SELECT e.role, e.rank_id, peak.t AS peak_time_ns, e.call_stack_id, min(e.call_stack) AS call_stack,
@@ -25,6 +28,6 @@ SELECT e.role, e.rank_id, peak.t AS peak_time_ns, e.call_stack_id, min(e.call_st
   sum(CAST(round(e.size_kb * 1024) AS BIGINT)) / 1024.0 AS live_kb,
   CAST(sum(CAST(round(e.size_kb * 1024) AS BIGINT)) AS DOUBLE) / peak.bytes AS share
 FROM peak JOIN memory_events($path, match => $match, on_error => $on_error) AS e
-  ON e.role = peak.role AND e.rank_id = peak.rank_id AND e.source_path = peak.recording['path']
-WHERE e.size_kb > 0 AND e.start_time_ns <= peak.t AND peak.t < coalesce(e.release_time_ns, peak.recording['end_ns'])
+  ON e.role = peak.role AND e.rank_id = peak.rank_id AND e.source_path = peak.path
+WHERE e.size_kb > 0 AND e.start_time_ns <= peak.t AND peak.t < coalesce(e.release_time_ns, peak.end_ns)
 GROUP BY e.role, e.rank_id, peak.t, peak.bytes, e.call_stack_id
