@@ -41,7 +41,8 @@ impl EarlySync {
         self.wait()?;
         self.written = 0;
         let file = self.file.try_clone()?;
-        self.job = Some(std::thread::Builder::new().spawn(move || file.sync_data())?);
+        // Without a thread for it the end has to wait for all of it.
+        self.job = std::thread::Builder::new().spawn(move || file.sync_data()).ok();
         Ok(())
     }
 

@@ -207,7 +207,8 @@ impl Entries {
         }
     }
 
-    /// Writes the key as it is understood to `name`, with a new call index. Tells the micro-step, and why the reference leaves the entry out.
+    /// Writes the key as it is understood to `name`, with a new call index. Tells the micro-step, and why
+    /// the reference leaves the entry out.
     fn understand(&mut self, key: &str, hash: u64) -> (Option<i64>, Option<Skip>) {
         self.name.clear();
         let (micro, skip) = match self.steps.as_ref().filter(|s| s.steps().any()) {

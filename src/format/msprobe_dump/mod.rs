@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! directories ──▶ layout ──▶ units, and series: the plan for global steps
-//! construct_json ──▶ micro_step ──┐
+//! construct_json ──▶ micro_step ──┐    (constructs: once for files that are alike)
 //! feed ──▶ dump_json ──▶ entry ───┴──▶ entries (mapping, target) ──▶ rows ──▶ batches
 //! ```
 //!

@@ -14,7 +14,7 @@ pub(super) struct Targets {
     names: String,
     targets: Vec<Target>,
     table: HashTable<(u64, u32)>,
-    /// Targets that are new for a metric since the last flush, by metric, in order of first use.
+    /// Targets that are new for a metric since numbers were given last, by metric, in order of first use.
     fresh: [Vec<u32>; Metric::ALL.len()],
     /// All targets of each metric, in order of first use.
     of_metric: [Vec<u32>; Metric::ALL.len()],
@@ -37,7 +37,7 @@ struct Target {
     end: usize,
     vpp_stage: i64,
     micro_step: i64,
-    /// 0 until it is flushed.
+    /// 0 until it gets one.
     id: i64,
     /// The metrics that it was met with, as a set.
     metrics: u8,
@@ -143,7 +143,7 @@ impl Targets {
         self.names.get(target.start..target.end).unwrap_or_default()
     }
 
-    /// The number of a target that was flushed.
+    /// The number of a target; 0 as long as it has none.
     #[inline]
     pub(super) fn id(&self, at: u32) -> i64 {
         self.targets.get(at as usize).map_or(0, |t| t.id)
