@@ -18,8 +18,8 @@
 -- What is released after the end of its profile is kept as far as anyone can see: record several steps in one profile
 -- to tell. kept and kept_kb of several profiles are sums, so they are not what is held at one moment.
 WITH site AS (
-  SELECT role, rank_id, source_path, call_stack_id, name, min(call_stack) AS call_stack, count(*) AS allocations,
-    min(start_time_ns) AS first, max(start_time_ns) AS last,
+  SELECT role, rank_id, source_path, call_stack_id, name, count(*) AS allocations,
+    min(call_stack) FILTER (WHERE NOT released) AS call_stack, min(start_time_ns) AS first, max(start_time_ns) AS last,
     count(*) FILTER (WHERE NOT released AND active_release_time_ns IS NULL) AS kept,
     sum(bytes) FILTER (WHERE NOT released AND active_release_time_ns IS NULL) AS kept_bytes,
     count(*) FILTER (WHERE NOT released AND active_release_time_ns IS NOT NULL) AS inactive,
