@@ -6,12 +6,12 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::function::{all_aggregate_functions, all_scalar_functions, all_window_functions};
 use crate::library::{Library, LibraryPlanner};
-use crate::scan::{GroupingSets, Promises};
+use crate::remedy;
+use crate::scan::Promises;
 use crate::sink::{ExportFormatFactory, all_exports, whole_file_formats};
 use crate::table::{
     ExternalTables, FormatFunction, NamedArguments, STEP_PAIRS, StepPairsFunction, all_table_functions,
@@ -60,7 +60,7 @@ pub fn context_with(config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Result<S
 /// # Errors
 /// As [`context`].
 pub fn register(context: &SessionContext) -> Result<()> {
-    hide_order_below_grouping_sets(context);
+    remedy::apply(context)?;
     let functions = all_table_functions();
     for function in functions {
         context.register_udtf(function.name, Arc::new(FormatFunction::new(*function)));
@@ -100,19 +100,6 @@ pub fn register(context: &SessionContext) -> Result<()> {
     context.state_ref().write().config_mut().set_extension(Arc::clone(&library));
     context.register_relation_planner(Arc::new(LibraryPlanner::new(library)))?;
     Ok(())
-}
-
-/// Adds [`GroupingSets`] in front of the session's rules, once.
-fn hide_order_below_grouping_sets(context: &SessionContext) {
-    let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(GroupingSets);
-    let state = context.state();
-    if state.physical_optimizers().iter().any(|known| known.name() == rule.name()) {
-        return;
-    }
-    let rules = std::iter::once(rule).chain(state.physical_optimizers().iter().cloned()).collect();
-    let id = state.session_id().to_owned();
-    let builder = SessionStateBuilder::new_from_existing(state).with_session_id(id);
-    *context.state_ref().write() = builder.with_physical_optimizer_rules(rules).build();
 }
 
 /// The functions of a session that are queries.

@@ -9,25 +9,23 @@
 -- release in its own profile: what a later profile of the rank records does not come on top. What was allocated before
 -- a recording began is not in it, so the moment can differ from that of the highest total_allocated_mb. Sizes count in
 -- whole bytes.
--- One sweep over starts and releases, then one look at what is live: the cost grows with n log n.
-WITH peak AS (
-  SELECT role, rank_id, t, bytes, recording['path'] AS path, recording['end_ns'] AS end_ns
+-- One pass over the data and one sweep over starts and releases: the cost grows with n log n.
+WITH found AS (
+  SELECT role, rank_id, live_peak(source_path, start_time_ns, release_time_ns, bytes, named_struct(
+    'call_stack_id', call_stack_id, 'call_stack', call_stack, 'name', name, 'bytes', bytes)) AS peak
   FROM (
-    SELECT role, rank_id, found['at_ns'] AS t, found['bytes'] AS bytes, unnest(found['recordings']) AS recording
-    FROM (
-      SELECT role, rank_id,
-        live_peak(source_path, start_time_ns, release_time_ns, CAST(round(size_kb * 1024) AS BIGINT)) AS found
-      FROM memory_events($path, match => $match, on_error => $on_error)
-      WHERE size_kb > 0 AND start_time_ns IS NOT NULL
-      GROUP BY role, rank_id
-    )
+    SELECT *, CAST(round(size_kb * 1024) AS BIGINT) AS bytes
+    FROM memory_events($path, match => $match, on_error => $on_error)
+    WHERE size_kb > 0 AND start_time_ns IS NOT NULL
   )
+  GROUP BY role, rank_id
+),
+live AS (
+  SELECT role, rank_id, peak['at_ns'] AS peak_time_ns, peak['bytes'] AS peak_bytes, unnest(peak['live']) AS block
+  FROM found
 )
-SELECT e.role, e.rank_id, peak.t AS peak_time_ns, e.call_stack_id, min(e.call_stack) AS call_stack,
-  first_value(e.name ORDER BY e.size_kb DESC, e.name) AS name, count(*) AS allocations,
-  sum(CAST(round(e.size_kb * 1024) AS BIGINT)) / 1024.0 AS live_kb,
-  CAST(sum(CAST(round(e.size_kb * 1024) AS BIGINT)) AS DOUBLE) / peak.bytes AS share
-FROM peak JOIN memory_events($path, match => $match, on_error => $on_error) AS e
-  ON e.role = peak.role AND e.rank_id = peak.rank_id AND e.source_path = peak.path
-WHERE e.size_kb > 0 AND e.start_time_ns <= peak.t AND peak.t < coalesce(e.release_time_ns, peak.end_ns)
-GROUP BY e.role, e.rank_id, peak.t, peak.bytes, e.call_stack_id
+SELECT role, rank_id, peak_time_ns, block['call_stack_id'] AS call_stack_id, min(block['call_stack']) AS call_stack,
+  first_value(block['name'] ORDER BY block['bytes'] DESC, block['name']) AS name, count(*) AS allocations,
+  sum(block['bytes']) / 1024.0 AS live_kb, CAST(sum(block['bytes']) AS DOUBLE) / peak_bytes AS share
+FROM live
+GROUP BY role, rank_id, peak_time_ns, peak_bytes, block['call_stack_id']

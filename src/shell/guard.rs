@@ -7,6 +7,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
 use rl_insight_sql::format::input_name;
+use rl_insight_sql::remedy::changes_nothing;
 
 use super::confine::Root;
 use super::failure::Failure;
@@ -168,7 +169,7 @@ fn writes(node: &LogicalPlan) -> Option<String> {
         LogicalPlan::Statement(Statement::TransactionStart(_) | Statement::TransactionEnd(_)) => {
             "a transaction".to_owned()
         }
-        LogicalPlan::Extension(_) => "an extension of the engine".to_owned(),
+        LogicalPlan::Extension(_) if !changes_nothing(node) => "an extension of the engine".to_owned(),
         _ => return None,
     })
 }

@@ -163,15 +163,25 @@ impl Allocations {
         Some((times().min()?, times().max()?))
     }
 
-    /// Each recording with the first ns after it, when its allocations that are not released end.
-    pub(super) fn ends(&self) -> Vec<(&str, i64)> {
-        let mut ends: Vec<(&str, i64)> = self.paths.iter().map(|path| (path.as_str(), i64::MIN)).collect();
+    /// The end of each allocation: its release, or the first ns after its recording.
+    fn ends(&self) -> impl Iterator<Item = i64> {
+        let mut of_paths = vec![i64::MIN; self.paths.len()];
         for ((path, start), release) in self.path.iter().zip(&self.start).zip(&self.release) {
-            if let Some((_, end)) = usize::try_from(*path).ok().and_then(|at| ends.get_mut(at)) {
+            if let Some(end) = usize::try_from(*path).ok().and_then(|at| of_paths.get_mut(at)) {
                 *end = (*end).max((*start).max(*release).saturating_add(1));
             }
         }
-        ends
+        let of_path = move |path: i32| usize::try_from(path).ok().and_then(|at| of_paths.get(at).copied());
+        self.release.iter().zip(&self.path).map(move |(release, path)| match *release {
+            NOT_RELEASED => of_path(*path).unwrap_or(i64::MAX),
+            release => release,
+        })
+    }
+
+    /// Which allocations are live at a time: their numbers, in the order in which they came.
+    pub(super) fn live_at(&self, at: i64) -> impl Iterator<Item = usize> {
+        let lives = self.start.iter().zip(self.ends()).enumerate();
+        lives.filter(move |(_, (start, end))| **start <= at && at < *end).map(|(number, _)| number)
     }
 
     /// The times of all that was recorded: starts and releases.
@@ -194,15 +204,9 @@ impl Allocations {
     /// # Errors
     /// When a level does not fit into 64 bits.
     pub(super) fn sweep(&self, mut tell: impl FnMut(Change)) -> Result<()> {
-        let ends = self.ends();
-        let end_of =
-            |path: i32| usize::try_from(path).ok().and_then(|at| ends.get(at)).map_or(i64::MAX, |end| end.1);
         let mut starts: Vec<(i64, i64)> =
             self.start.iter().copied().zip(self.bytes.iter().copied()).collect();
-        let mut releases: Vec<(i64, i64)> = (self.release.iter().zip(&self.path))
-            .map(|(at, path)| if *at == NOT_RELEASED { end_of(*path) } else { *at })
-            .zip(self.bytes.iter().copied())
-            .collect();
+        let mut releases: Vec<(i64, i64)> = self.ends().zip(self.bytes.iter().copied()).collect();
         // They come nearly in order, which this sort uses.
         starts.sort_by_key(|(at, _)| *at);
         releases.sort_by_key(|(at, _)| *at);

@@ -6,6 +6,7 @@
 mod allocations;
 mod levels;
 mod peak;
+mod rows;
 
 use std::sync::Arc;
 

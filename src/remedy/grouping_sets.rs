@@ -23,7 +23,7 @@ use datafusion::physical_plan::{
 /// Puts an [`UnclaimedExec`] below each aggregate with grouping sets. It has to come before the rules that
 /// decide on sorts.
 #[derive(Debug, Default)]
-pub struct GroupingSets;
+pub(super) struct GroupingSets;
 
 impl PhysicalOptimizerRule for GroupingSets {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
@@ -55,7 +55,7 @@ impl PhysicalOptimizerRule for GroupingSets {
 
 /// Its input, of which it claims neither order nor constants nor how it is partitioned.
 #[derive(Debug)]
-pub struct UnclaimedExec {
+struct UnclaimedExec {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }

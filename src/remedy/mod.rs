@@ -1,0 +1,43 @@
+//! Faults of DataFusion 55 that make answers wrong, and what keeps a session from them.
+//!
+//! Each is a rule of its own that comes before the rules with the fault, so that they can be taken away
+//! one by one when the engine is mended.
+
+mod grouping_sets;
+mod unnest_keys;
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::prelude::SessionContext;
+
+use grouping_sets::GroupingSets;
+pub use unnest_keys::changes_nothing;
+use unnest_keys::{PlanWithoutNodes, RelationsWithoutKeys, UnnestWithoutKeys};
+
+/// Adds all of them to a session, once.
+///
+/// # Errors
+/// When the session takes no planner of relations.
+pub fn apply(context: &SessionContext) -> Result<()> {
+    let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(GroupingSets);
+    let state = context.state();
+    if state.physical_optimizers().iter().any(|known| known.name() == rule.name()) {
+        return Ok(());
+    }
+    let rules = std::iter::once(rule).chain(state.physical_optimizers().iter().cloned()).collect();
+    let analyzer: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(UnnestWithoutKeys);
+    let analyzers = state.analyzer().rules.iter().cloned().chain([analyzer]).collect();
+    let planner = Arc::new(PlanWithoutNodes::new(Arc::clone(state.query_planner())));
+    let id = state.session_id().to_owned();
+    let builder = SessionStateBuilder::new_from_existing(state)
+        .with_session_id(id)
+        .with_physical_optimizer_rules(rules)
+        .with_analyzer_rules(analyzers)
+        .with_query_planner(planner);
+    *context.state_ref().write() = builder.build();
+    context.register_relation_planner(Arc::new(RelationsWithoutKeys))
+}
