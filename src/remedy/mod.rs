@@ -4,6 +4,7 @@
 //! one by one when the engine is mended.
 
 mod grouping_sets;
+mod same_names;
 mod unnest_keys;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionContext;
 
 use grouping_sets::GroupingSets;
+use same_names::FiltersByName;
 pub use unnest_keys::changes_nothing;
 use unnest_keys::{PlanWithoutNodes, RelationsWithoutKeys, UnnestWithoutKeys};
 
@@ -28,7 +30,8 @@ pub fn apply(context: &SessionContext) -> Result<()> {
     if state.physical_optimizers().iter().any(|known| known.name() == rule.name()) {
         return Ok(());
     }
-    let rules = std::iter::once(rule).chain(state.physical_optimizers().iter().cloned()).collect();
+    let rules = FiltersByName::guard(state.physical_optimizers().iter().cloned());
+    let rules = std::iter::once(rule).chain(rules).collect();
     let analyzer: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(UnnestWithoutKeys);
     let analyzers = state.analyzer().rules.iter().cloned().chain([analyzer]).collect();
     let planner = Arc::new(PlanWithoutNodes::new(Arc::clone(state.query_planner())));

@@ -14,6 +14,7 @@ mod docs;
 mod inputs;
 mod library;
 mod memscope;
+mod over_rows;
 mod overview;
 mod plot;
 mod read_only;
