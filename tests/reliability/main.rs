@@ -50,6 +50,7 @@ mod random;
 mod rss;
 #[cfg(target_os = "linux")]
 mod sample;
+mod second_engine;
 // Each group of tests needs another part of it.
 #[allow(dead_code)]
 mod size;
