@@ -241,6 +241,10 @@ fn datafusion_text(error: &DataFusionError) -> String {
                 "a limit was reached: {text}\nhint: --memory-limit and --disk-limit set how much queries may use"
             )
         }
+        // All that is left of the error of the system, most often that a disk is full.
+        DataFusionError::Internal(text) if text.contains("Error encountered while finalizing writes") => {
+            "the file cannot be written: the system did not take all of it\nhint: is the disk full?".into()
+        }
         DataFusionError::Internal(text) => format!("internal error, please report it: {text}"),
         DataFusionError::ExecutionJoin(e) => join_text(e),
         DataFusionError::Context(context, e) if names_a_layer(context) => datafusion_text(e),
