@@ -193,7 +193,7 @@ fn refused(plan: &LogicalPlan) -> Result<Option<String>> {
 fn writes(node: &LogicalPlan) -> Option<String> {
     Some(match node {
         LogicalPlan::Copy(_) => "COPY".to_owned(),
-        LogicalPlan::Dml(dml) => dml.op.to_string().to_uppercase(),
+        LogicalPlan::Dml(dml) => dml.op.to_string().to_uppercase().replace("MERGEINTO", "MERGE"),
         LogicalPlan::Ddl(DdlStatement::CreateView(_) | DdlStatement::DropView(_)) => return None,
         LogicalPlan::Ddl(ddl) => match ddl {
             DdlStatement::CreateExternalTable(_) => "CREATE EXTERNAL TABLE",

@@ -60,6 +60,7 @@ mod workers;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
@@ -270,7 +271,7 @@ async fn work(mut invocation: Invocation, settings: Settings) -> Result<u8, Fail
         match runner.open(&invocation.paths).await {
             // People can look elsewhere.
             Err(failure @ Failure::Data(_)) => runner.voice().failure(&failure),
-            other => other?,
+            other => other.map_err(|failure| mistyped(failure, &invocation.paths))?,
         }
         prompt::run(runner, &invocation.init).await?;
         return Ok(0);
@@ -284,12 +285,23 @@ async fn work(mut invocation: Invocation, settings: Settings) -> Result<u8, Fail
     done
 }
 
+/// A path that is not there may be a mistyped subcommand.
+fn mistyped(failure: Failure, paths: &[String]) -> Failure {
+    let Some(path) = paths.first().filter(|path| !Path::new(path).exists()) else { return failure };
+    let command = Flags::command();
+    let meant = explain::closest(path, command.get_subcommands().map(clap::Command::get_name));
+    match (&failure, meant) {
+        (Failure::Usage(_), Some(meant)) => failure.hinted(&format!("did you mean the subcommand {meant}?")),
+        _ => failure,
+    }
+}
+
 async fn scripted(
     runner: &mut Runner,
     invocation: &Invocation,
     scripts: Vec<script::Script>,
 ) -> Result<u8, Failure> {
-    runner.open(&invocation.paths).await?;
+    runner.open(&invocation.paths).await.map_err(|failure| mistyped(failure, &invocation.paths))?;
     for script in scripts {
         if runner.run(script).await? == Step::Leave {
             break;

@@ -365,6 +365,30 @@ const LINES: &[Line] = &[
         "",
         "path is run, expected a path in single quotes or a list of paths\nhint: the path that is open is $run\n",
     ),
+    (
+        &["doctro"],
+        2,
+        "",
+        "no such file or directory\nhint: check the path; relative paths start at the current directory\nhint: did you mean the subcommand doctor?\n",
+    ),
+    (
+        &["-c", "set time zone 'UTC'"],
+        1,
+        "",
+        "error: not implemented: this form of SET; SET name = value is\n",
+    ),
+    // A file that is known by its name is not taken for one that can have any.
+    (
+        &[
+            "tests/data/questions/C05/actor_update/host_1000_20260101120000000_ascend_pt/ASCEND_PROFILER_OUTPUT/operator_memory.csv",
+            "-q",
+            "-c",
+            ".tables mem*\nselect count(*) > 0 a from memory\n;select * from memscope",
+        ],
+        3,
+        "*a\ntrue\n",
+        "so there is no view memscope",
+    ),
     (&["check", "{run}", "{tmp}/x.slt"], 2, "", "hint: the suite comes first: check SUITE PATH"),
     (&["check", "tests/data/questions/none.slt", "{run}"], 2, "", "none.slt: cannot be read"),
     // What was open before is not any more.

@@ -163,6 +163,7 @@ pub(super) const TEXTS: &[Phrase] = &[
         "是不是想写 {}？SHOW TABLES 和 SHOW FUNCTIONS 列出全部",
     ),
     ("SHOW TABLES and SHOW FUNCTIONS list what there is", "SHOW TABLES 和 SHOW FUNCTIONS 列出全部"),
+    ("did you mean the subcommand {}?", "是不是想写子命令 {}？"),
     ("did you mean {}? the settings are {}", "是不是想写 {}？可用的设置：{}"),
     ("did you mean {}?", "是不是想写 {}？"),
     ("{} is a function, call it: {}", "{} 是函数，请这样调用：{}"),
