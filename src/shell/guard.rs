@@ -107,11 +107,7 @@ impl Guard {
 
     /// INSERT: a file more in the directory of an external table, or more rows in the file of an unbounded one.
     fn inserted(&self, table: &str) -> Result<(), Failure> {
-        for path in self.inputs.of_table(table) {
-            let new = path.join("part.csv");
-            self.protect(if path.is_dir() { &new } else { &path }, self.inputs.opened(&path))?;
-        }
-        Ok(())
+        self.inputs.of_table(table).iter().try_for_each(|path| self.protect(path, self.inputs.opened(path)))
     }
 
     /// SET of where temporary files are.
@@ -168,7 +164,10 @@ impl Guard {
 
     /// Refuses what is input data, whether this session reads it or not.
     fn protect(&self, target: &Path, is_read: bool) -> Result<(), Failure> {
-        let why = match (is_read, input_name(target)) {
+        // Into a directory, files of any name are written.
+        let new = target.to_string_lossy().ends_with('/') || target.is_dir();
+        let name = input_name(target).or_else(|| new.then(|| input_name(&target.join("part.csv"))).flatten());
+        let why = match (is_read, name) {
             (true, _) => "this session reads it".to_owned(),
             (false, Some(name)) => format!("by its name it is {name}"),
             (false, None) => return Ok(()),

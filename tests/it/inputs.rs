@@ -188,6 +188,11 @@ fn input_is_no_target_however_its_name_is_written() {
         format!(
             "CREATE EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{profile}/'; INSERT INTO t VALUES (1)"
         ),
+        format!("COPY (SELECT 1 a) TO '{}/' STORED AS CSV", role.display()),
+        format!("COPY (SELECT 1 a) TO '{}' STORED AS CSV", role.display()),
+        format!("COPY (SELECT 1 a, 2 b) TO '{}/' STORED AS CSV PARTITIONED BY (b)", role.display()),
+        format!("COPY (SELECT 1 a) TO '{run_dir}/new/step3/rank0/' STORED AS CSV"),
+        format!("COPY (SELECT 1 a) TO 'file://{run_dir}/new/step3/rank0/' STORED AS CSV"),
         format!(
             "CREATE EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{profile}/new/'; \
              PREPARE p AS INSERT INTO t VALUES (1); EXECUTE p"
