@@ -16,6 +16,7 @@ mod library;
 mod memscope;
 mod overview;
 mod plot;
+mod questions_model;
 mod read_only;
 mod sample_data;
 mod scan;
