@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
@@ -110,8 +110,7 @@ impl Found {
             }
         }
         // Profiles have such directories too, but tell ranks apart.
-        let of_processes = format.key_columns().iter().any(|column| column.name == "run_pid");
-        for file in unit.files.iter().filter(|_| of_processes) {
+        for file in unit.files.iter().filter(|_| tells_processes(format)) {
             let number = |name: &OsStr| name.to_str()?.strip_prefix("device_")?.parse().ok();
             let device = file.path.components().rev().find_map(|part| number(part.as_os_str()));
             self.devices.extend(device.map(|device| (unit.source_path.clone(), device)));
@@ -145,10 +144,15 @@ impl Overview {
         });
         let mut overview = Self::default();
         let mut seen: HashSet<String> = HashSet::new();
+        let mut told: HashSet<String> = HashSet::new();
         for ((function, view, format), layouts) in functions.into_iter().zip(listed) {
             let mut found = Found::new(function, view);
             let mut names = Vec::new();
             for (path, layout) in layouts {
+                // A file of msMemScope can have any name. One that is known by its name is none of them.
+                if tells_processes(format.as_ref()) && told.contains(&path) && Path::new(&path).is_file() {
+                    continue;
+                }
                 match layout {
                     Ok(layout) => {
                         let before = found.units + found.with_problems;
@@ -165,6 +169,7 @@ impl Overview {
                             found.add(format.as_ref(), unit);
                         }
                         if found.units + found.with_problems > before {
+                            told.insert(path.clone());
                             found.paths.push(path);
                         }
                     }
@@ -204,6 +209,11 @@ impl Overview {
         }
         Ok(())
     }
+}
+
+/// Whether a format tells processes apart and not ranks.
+fn tells_processes(format: &dyn Format) -> bool {
+    format.key_columns().iter().any(|column| column.name == "run_pid")
 }
 
 /// What is wrong with a unit, as far as it can be seen without opening it, for a query of all columns.

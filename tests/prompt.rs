@@ -143,7 +143,7 @@ fn the_first_five_minutes() {
     ask(&mut session, ".plot timeline role=actor_update rank=0..12", "5 ranks in 1 role");
     // The next result goes to a file, which is complete or absent.
     ask(&mut session, ".once out.csv", "");
-    ask(&mut session, "SELECT 20 + 1 AS n;", "");
+    ask(&mut session, "SELECT 20 + 1 AS n;", "out.csv: written");
     ask(&mut session, "SELECT 20 + 2 AS n;", "(1 row)");
     assert_eq!(
         std::fs::read_to_string(home.path().join("out.csv")).unwrap().lines().count(),

@@ -14,7 +14,8 @@
 -- what was allocated before the recording; cann:: rows state those of another allocator and are left out. Windows
 -- without a level are left out.
 WITH rank AS (
-  SELECT role, rank_id, min(start_time_ns) AS first, max(coalesce(release_time_ns, start_time_ns)) AS last,
+  SELECT role, rank_id, min(least(start_time_ns, release_time_ns)) AS first,
+    max(greatest(start_time_ns, release_time_ns)) AS last,
     min(source_path) = max(source_path) AS single,
     CAST(CAST(nullif(nullif(CAST($window AS VARCHAR), 'auto'), 'step') AS DOUBLE) * 1e6 AS BIGINT) AS given
   FROM memory_events($path, on_error => $on_error)

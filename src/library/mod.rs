@@ -144,6 +144,11 @@ fn sql_files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// A script of the product by its name, without `.sql`: statements that are run as they are.
+pub fn script(name: &str) -> Option<&'static str> {
+    FILES.get_file(Path::new(SCRIPTS).join(name).with_extension("sql"))?.contents_utf8()
+}
+
 /// Paths below `sql/` and contents of all SQL files.
 fn files() -> Vec<(&'static Path, &'static str)> {
     fn visit(dir: &'static Dir<'static>, found: &mut Vec<(&'static Path, &'static str)>) {

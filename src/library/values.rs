@@ -43,6 +43,8 @@ enum Given {
     },
     Boolean,
     Null,
+    /// A word without quotes. The query around a call may have a column of this name, but no path.
+    Name(String),
     /// A list, and whether all of it are texts.
     List(bool),
     /// Something that only planning or running can tell.
@@ -97,14 +99,20 @@ impl Values {
     /// Whether an argument can be told to be wrong; what was found and expected, when it is.
     pub(super) fn refuse(&self, argument: &Expr) -> Option<String> {
         let given = given(argument);
+        let can_be_a_column = !self.0.contains(&Kind::Path);
         if self.0.is_empty()
             || matches!(given, Given::Unknown)
+            || (can_be_a_column && matches!(given, Given::Name(_)))
             || self.0.iter().any(|kind| kind.takes(&given))
         {
             return None;
         }
         let expected: Vec<String> = self.0.iter().map(Kind::described).collect();
-        Some(format!("is {argument}, expected {}", expected.join(" or ")))
+        let found = match given {
+            Given::Name(name) => name,
+            _ => argument.to_string(),
+        };
+        Some(format!("is {found}, expected {}", expected.join(" or ")))
     }
 }
 
@@ -179,11 +187,16 @@ impl Kind {
 
 fn given(argument: &Expr) -> Given {
     let number = |text: &str, sign: f64| match text.parse::<f64>() {
-        Ok(value) => Given::Number { value: sign * value, whole: text.bytes().all(|b| b.is_ascii_digit()) },
+        Ok(value) => Given::Number {
+            value: sign * value,
+            // A value of a parameter has its sign in it.
+            whole: text.strip_prefix('-').unwrap_or(text).bytes().all(|b| b.is_ascii_digit()),
+        },
         Err(_) => Given::Unknown,
     };
     match argument {
         Expr::Nested(inner) => given(inner),
+        Expr::Identifier(name) => Given::Name(name.value.clone()),
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match given(expr) {
             Given::Number { value, whole } => Given::Number { value: -value, whole },
             // No sign makes a number of a text.
@@ -191,7 +204,7 @@ fn given(argument: &Expr) -> Given {
         },
         Expr::Array(list) => {
             let texts = list.elem.iter().map(given).collect::<Vec<_>>();
-            if texts.iter().any(|t| matches!(t, Given::Unknown)) {
+            if texts.iter().any(|t| matches!(t, Given::Unknown | Given::Name(_))) {
                 return Given::Unknown;
             }
             Given::List(texts.iter().all(|t| matches!(t, Given::Text(_))))
@@ -224,7 +237,7 @@ mod tests {
         for (values, good, bad) in [
             (
                 of("integer >= 0"),
-                vec!["0", "7", "$n", "3 + 4", "(5)"],
+                vec!["0", "7", "$n", "3 + 4", "(5)", "n"],
                 vec!["-1", "1.5", "'1'", "NULL", "true", "[1]"],
             ),
             (of("number > 0"), vec!["0.5", "2", "1e3"], vec!["0", "-0.1", "'x'"]),
@@ -237,7 +250,7 @@ mod tests {
             (
                 Values::new("path", None, None).unwrap(),
                 vec!["'a'", "['a', 'b']"],
-                vec!["5", "['a', 1]", "NULL"],
+                vec!["5", "['a', 1]", "NULL", "run", "\"/a\""],
             ),
             (Values::new("n", None, Some("200")).unwrap(), vec!["5", "-5"], vec!["2.5", "'5'", "NULL"]),
             (Values::new("n", None, Some("0.5")).unwrap(), vec!["5", "2.5"], vec!["'5'"]),
@@ -252,6 +265,8 @@ mod tests {
         }
         let said = refused(&of("integer >= 0 or 'all'"), "-1").unwrap();
         assert_eq!(said, "is -1, expected an integer of at least 0 or 'all'");
+        let path = Values::new("path", None, None).unwrap();
+        assert!(refused(&path, "\"/run\"").unwrap().starts_with("is /run, expected a path in single quotes"));
         for wrong in ["text >= 1", "integer >= x", "word", ""] {
             assert!(Values::new("n", Some(wrong), None).is_err(), "{wrong}");
         }

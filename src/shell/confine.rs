@@ -16,6 +16,7 @@ use rl_insight_sql::table::{
     Arguments, FormatFunction, STEP_PAIRS, StepPairsFunction, TableFunction, Takes, all_table_functions,
 };
 
+use super::address::local_paths;
 use super::failure::Failure;
 use super::inputs::Inputs;
 
@@ -43,15 +44,39 @@ impl Root {
     /// # Errors
     /// [`Failure::Refused`] when it does not.
     pub(crate) fn pass(&self, path: &str) -> Result<(), Failure> {
-        if self.holds(path) {
-            return Ok(());
-        }
+        if self.holds(path) { Ok(()) } else { Err(self.refusal(path)) }
+    }
+
+    /// What is said about a path that does not.
+    pub(crate) fn refusal(&self, path: &str) -> Failure {
         let root = self.given.display();
-        Err(Failure::Refused(format!("{path}: outside of {root}, and --root allows only what is in it")))
+        Failure::Refused(format!("{path}: outside of {root}, and --root allows only what is in it"))
+    }
+
+    /// Whether all that a location of the engine may stand for stays inside.
+    pub(crate) fn holds_location(&self, location: &str) -> bool {
+        let paths = local_paths(location);
+        !paths.is_empty() && paths.iter().all(|path| path.to_str().is_some_and(|path| self.holds(path)))
+    }
+
+    /// What is said about the first link at or below a path that leads outside: the engine lists directories by
+    /// itself, and follows all links.
+    pub(crate) fn link_outside(&self, path: &Path) -> Option<String> {
+        let roots = expand_roots("--root", &[path.to_str()?.to_owned()]).unwrap_or_default();
+        let mut waiting: Vec<PathBuf> = roots.into_iter().map(|root| root.path).collect();
+        while let Some(next) = waiting.pop() {
+            if !self.holds_file(&next) {
+                return Some(self.refusal_of_link(&next));
+            }
+            // A link to a directory is not followed: what it leads to is inside, and looked at by its own name.
+            let is_directory = next.symlink_metadata().is_ok_and(|there| there.is_dir());
+            let entries = if is_directory { std::fs::read_dir(&next).ok() } else { None };
+            waiting.extend(entries.into_iter().flatten().flatten().map(|entry| entry.path()));
+        }
+        None
     }
 
     fn holds(&self, path: &str) -> bool {
-        let path = path.strip_prefix("file://").unwrap_or(path);
         match expand_roots("--root", &[path.to_owned()]) {
             Ok(roots) => roots.iter().all(|root| self.is_inside(&root.path)),
             // What is not there cannot be read, but it may be about to be written.
@@ -173,8 +198,14 @@ mod tests {
         for outside in ["..", "../root2", "a/../../root2", "new/../../x", "../*", "../new.csv"] {
             assert!(confined.pass(&at(outside)).is_err(), "{outside}");
         }
-        assert!(confined.pass("/").is_err() && confined.pass("file:///etc/passwd").is_err());
-        assert!(confined.pass("s3://bucket/x").is_err());
+        assert!(confined.pass("/").is_err() && confined.pass("/etc/passwd").is_err());
+        assert!(confined.holds_location(&format!("file://{}", at("a/x.csv"))));
+        for outside in ["/..", "/%2e%2e/x.csv", "/a/%2E%2e/../x.csv"] {
+            assert!(!confined.holds_location(&format!("file://{}{outside}", root.display())), "{outside}");
+        }
+        for outside in ["s3://bucket/x", "http://host/x", "file:/etc/passwd", "FILE:///etc/passwd"] {
+            assert!(!confined.holds_location(outside), "{outside}");
+        }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(dir.path(), root.join("out")).unwrap();

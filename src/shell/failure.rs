@@ -235,11 +235,19 @@ fn datafusion_text(error: &DataFusionError) -> String {
             without_inner_prefixes(text)
         }
         DataFusionError::SchemaError(e, _) => e.to_string(),
-        DataFusionError::NotImplemented(text) => format!("not implemented: {text}"),
+        DataFusionError::NotImplemented(text) => match text.strip_prefix("SET variant ") {
+            // What follows is the tree of the parser.
+            Some(_) => "not implemented: this form of SET; SET name = value is".into(),
+            None => format!("not implemented: {text}"),
+        },
         DataFusionError::ResourcesExhausted(text) => {
             format!(
                 "a limit was reached: {text}\nhint: --memory-limit and --disk-limit set how much queries may use"
             )
+        }
+        // All that is left of the error of the system, most often that a disk is full.
+        DataFusionError::Internal(text) if text.contains("Error encountered while finalizing writes") => {
+            "the file cannot be written: the system did not take all of it\nhint: is the disk full?".into()
         }
         DataFusionError::Internal(text) => format!("internal error, please report it: {text}"),
         DataFusionError::ExecutionJoin(e) => join_text(e),

@@ -53,6 +53,8 @@ Examples:
   rl-insight-sql run/
   rl-insight-sql run/ -c \"SELECT role, rank_id, max(total_allocated_mb) FROM memory GROUP BY 1, 2\"
   rl-insight-sql --format json -f setup.sql -f report.sql > report.json
+  rl-insight-sql report run/ -o report.md
+  rl-insight-sql export-trend dump/ -o out/dump_data.trend.db
   rl-insight-sql check nightly.slt run/ --format junit -o report.xml
   rl-insight-sql plot flame run/ at_peak rank=3 -o peak.html";
 
@@ -330,6 +332,10 @@ pub(crate) enum Sub {
     Check(CheckFlags),
     /// Draw a picture of data: on the terminal, or as an HTML file that needs no network
     Plot(PlotFlags),
+    /// Report about the memory of a run: peaks and outliers, who holds it, gaps, what is kept, problems
+    Report(ReportFlags),
+    /// Export a dump of msProbe as the database that TensorBoard's Trend Analyzer opens
+    ExportTrend(ExportTrendFlags),
     /// Say what is installed, what the limits are, and what a path holds
     Doctor {
         /// Directories, files or globs to look at
@@ -364,6 +370,10 @@ pub(crate) struct CheckFlags {
     /// Write the outcome to this file instead of stdout
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+
+    /// Read and write no file outside of this directory
+    #[arg(long, env = "RL_INSIGHT_SQL_ROOT", hide_env_values = true, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
 
     /// Do not read config.toml
     #[arg(long)]
@@ -400,8 +410,73 @@ pub(crate) struct PlotFlags {
     pub(crate) force: bool,
 
     /// Read and write no file outside of this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, env = "RL_INSIGHT_SQL_ROOT", hide_env_values = true, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+
+    /// Do not read config.toml
+    #[arg(long)]
+    pub(crate) no_init: bool,
+
+    /// How the session is set up
+    #[command(flatten)]
+    pub(crate) engine: EngineFlags,
+}
+
+/// The command line of `report`.
+#[derive(Debug, Args)]
+#[command(mut_arg("on_error", |arg| arg.default_value("skip")))]
+pub(crate) struct ReportFlags {
+    /// The run: a directory with profiles, at any depth
+    #[arg(value_name = "PATH")]
+    pub(crate) path: String,
+
+    /// How the report is written [default: table on a terminal, by the name of the file with -o, else markdown]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<FormatFlag>,
+
+    /// Write the report to this file instead of stdout
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// How it is run
+    #[command(flatten)]
+    pub(crate) session: ShippedFlags,
+}
+
+/// The command line of `export-trend`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportTrendFlags {
+    /// The dump: a directory with step<N>/rank<R>/dump.json
+    #[arg(value_name = "DUMP_DIR")]
+    pub(crate) path: String,
+
+    /// The database to write, NAME.trend.db; it is there as a whole or not at all
+    #[arg(short = 'o', long, value_name = "FILE", required = true)]
+    pub(crate) output: PathBuf,
+
+    /// How it is run
+    #[command(flatten)]
+    pub(crate) session: ShippedFlags,
+}
+
+/// What the commands have in common that run a script of the product.
+#[derive(Debug, Args)]
+pub(crate) struct ShippedFlags {
+    /// Replace the file if it exists already
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Read and write no file outside of this directory
+    #[arg(long, env = "RL_INSIGHT_SQL_ROOT", hide_env_values = true, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+
+    /// Refuse every statement that writes
+    #[arg(long, env = "RL_INSIGHT_SQL_READ_ONLY", hide_env_values = true, value_parser = BoolishValueParser::new())]
+    pub(crate) read_only: bool,
+
+    /// Exit code 4 when something was left out of a result
+    #[arg(long)]
+    pub(crate) fail_on_partial: bool,
 
     /// Do not read config.toml
     #[arg(long)]

@@ -5,10 +5,12 @@ use std::path::Path;
 
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
+use datafusion::logical_expr::{CreateExternalTable, DdlStatement, LogicalPlan, Statement};
 use rl_insight_sql::format::input_name;
 use rl_insight_sql::remedy::changes_nothing;
+use rl_insight_sql::table::all_table_functions;
 
+use super::address::local_paths;
 use super::confine::Root;
 use super::failure::Failure;
 use super::inputs::Inputs;
@@ -46,21 +48,20 @@ impl Guard {
         }
         let mut refusal = None;
         let plan = plan.transform_down_with_subqueries(|node| {
-            if let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) = &node {
-                let outside = table.locations.iter().find_map(|location| self.inside(location).err());
-                refusal = refusal.take().or(outside);
-                table
-                    .locations
-                    .iter()
-                    .for_each(|location| self.inputs.add_place(local(location).to_path_buf()));
-            }
+            let checked = match &node {
+                LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => self.external(table),
+                LogicalPlan::Dml(insert) => self.inserted(insert.table_name.table()),
+                LogicalPlan::Statement(Statement::SetVariable(set)) => self.set(&set.variable, &set.value),
+                _ => Ok(()),
+            };
+            refusal = refusal.take().or(checked.err());
             let LogicalPlan::Copy(mut copy) = node else { return Ok(Transformed::no(node)) };
             let keys = [OVERWRITE.to_owned(), format!("format.{OVERWRITE}")];
             let given: Vec<String> = keys.iter().filter_map(|key| copy.options.remove(key)).collect();
             let allowed = self.force || given.iter().any(|v| v.eq_ignore_ascii_case("true"));
             if refusal.is_none() {
                 let hint = "give --force, or OPTIONS (overwrite 'true') behind the COPY";
-                refusal = self.target(&copy.output_url, allowed, hint).err();
+                refusal = self.copied(&copy.output_url, allowed, hint).err();
             }
             Ok(Transformed::yes(LogicalPlan::Copy(copy)))
         })?;
@@ -78,14 +79,62 @@ impl Guard {
         self.root.as_ref().map_or(Ok(()), |root| root.pass(path))
     }
 
+    /// Whether all that a location in SQL may stand for may be touched.
+    fn inside_all(&self, location: &str) -> Result<(), Failure> {
+        match &self.root {
+            Some(root) if !root.holds_location(location) => Err(root.refusal(location)),
+            _ => Ok(()),
+        }
+    }
+
+    /// An external table: where it lies is remembered, because INSERT may write there.
+    fn external(&self, table: &CreateExternalTable) -> Result<(), Failure> {
+        // Scans of our formats are looked at when they are planned.
+        let ours = all_table_functions().iter().any(|f| f.name.eq_ignore_ascii_case(&table.file_type));
+        let root = self.root.as_ref().filter(|_| !ours);
+        for location in &table.locations {
+            self.inside_all(location)?;
+            for path in local_paths(location) {
+                if let Some(link) = root.and_then(|root| root.link_outside(&path)) {
+                    return Err(Failure::Refused(link));
+                }
+                self.inputs.add_place(path.clone());
+                self.inputs.add_table(table.name.table(), path);
+            }
+        }
+        Ok(())
+    }
+
+    /// INSERT: a file more in the directory of an external table, or more rows in the file of an unbounded one.
+    fn inserted(&self, table: &str) -> Result<(), Failure> {
+        self.inputs.of_table(table).iter().try_for_each(|path| self.protect(path, self.inputs.opened(path)))
+    }
+
+    /// SET of where temporary files are.
+    fn set(&self, variable: &str, value: &str) -> Result<(), Failure> {
+        if variable.eq_ignore_ascii_case("datafusion.runtime.temp_directory") {
+            return self.inside(value);
+        }
+        Ok(())
+    }
+
+    /// Whether a COPY may write to a location.
+    fn copied(&self, location: &str, allowed: bool, hint: &str) -> Result<(), Failure> {
+        self.inside_all(location)?;
+        local_paths(location).iter().try_for_each(|path| self.writable(path, allowed, hint))
+    }
+
     /// Whether a file (or directory) may be written.
     ///
     /// # Errors
     /// [`Failure::Refused`] when it is outside of the root, is input, or is there already and may not be replaced.
     pub(crate) fn target(&self, target: &str, allowed: bool, hint: &str) -> Result<(), Failure> {
         self.inside(target)?;
-        let path = local(target);
-        self.protect(path)?;
+        self.writable(Path::new(target), allowed, hint)
+    }
+
+    fn writable(&self, path: &Path, allowed: bool, hint: &str) -> Result<(), Failure> {
+        self.protect(path, self.inputs.hold(path))?;
         let Ok(there) = fs::metadata(path) else { return Ok(()) };
         let empty = there.is_dir() && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         // A terminal or a pipe is not replaced by being written to.
@@ -105,7 +154,8 @@ impl Guard {
         let mut refusal = None;
         plan.apply_with_subqueries(|node| {
             if let (None, LogicalPlan::Copy(copy)) = (&refusal, node) {
-                refusal = self.protect(local(&copy.output_url)).err();
+                let targets = local_paths(&copy.output_url);
+                refusal = targets.iter().find_map(|path| self.protect(path, self.inputs.hold(path)).err());
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
@@ -113,8 +163,11 @@ impl Guard {
     }
 
     /// Refuses what is input data, whether this session reads it or not.
-    fn protect(&self, target: &Path) -> Result<(), Failure> {
-        let why = match (self.inputs.hold(target), input_name(target)) {
+    fn protect(&self, target: &Path, is_read: bool) -> Result<(), Failure> {
+        // Into a directory, files of any name are written.
+        let new = target.to_string_lossy().ends_with('/') || target.is_dir();
+        let name = input_name(target).or_else(|| new.then(|| input_name(&target.join("part.csv"))).flatten());
+        let why = match (is_read, name) {
             (true, _) => "this session reads it".to_owned(),
             (false, Some(name)) => format!("by its name it is {name}"),
             (false, None) => return Ok(()),
@@ -124,11 +177,6 @@ impl Guard {
             "{target}: {why}, and input data is never written\nhint: name another file"
         )))
     }
-}
-
-/// The path of a local file, however it is written.
-fn local(target: &str) -> &Path {
-    Path::new(target.strip_prefix("file://").unwrap_or(target))
 }
 
 /// What in a plan writes, or is not known to be harmless.
@@ -144,7 +192,7 @@ fn refused(plan: &LogicalPlan) -> Result<Option<String>> {
 fn writes(node: &LogicalPlan) -> Option<String> {
     Some(match node {
         LogicalPlan::Copy(_) => "COPY".to_owned(),
-        LogicalPlan::Dml(dml) => dml.op.to_string().to_uppercase(),
+        LogicalPlan::Dml(dml) => dml.op.to_string().to_uppercase().replace("MERGEINTO", "MERGE"),
         LogicalPlan::Ddl(DdlStatement::CreateView(_) | DdlStatement::DropView(_)) => return None,
         LogicalPlan::Ddl(ddl) => match ddl {
             DdlStatement::CreateExternalTable(_) => "CREATE EXTERNAL TABLE",

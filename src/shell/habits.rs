@@ -2,15 +2,55 @@
 
 use std::path::Path;
 
+use super::explain::closest;
+
 /// Words that begin a statement. In the middle of one there is a semicolon missing before them.
 const BEGINNINGS: [&str; 14] = [
     "SELECT", "WITH", "SHOW", "DESCRIBE", "EXPLAIN", "COPY", "CREATE", "DROP", "INSERT", "SET", "RESET",
     "VALUES", "PREPARE", "EXECUTE",
 ];
 
+/// Words that begin a part of a query.
+const PARTS: [&str; 11] =
+    ["FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "UNION", "JOIN", "WINDOW", "QUALIFY"];
+
 /// What to do about a message that names no missing thing.
 pub(super) fn hint(text: &str, message: &str) -> Option<String> {
-    missing_semicolon(message).or_else(|| double_quotes(text, message))
+    missing_semicolon(message)
+        .or_else(|| mistyped_keyword(message))
+        .or_else(|| double_quotes(text, message))
+        .or_else(|| bare_path(message))
+}
+
+/// `selec 1`, `select * form t`.
+fn mistyped_keyword(message: &str) -> Option<String> {
+    let (expected, found) = message.split_once(", found: ")?;
+    let word = found.split_whitespace().next().filter(|word| word.len() > 2)?;
+    let meant = if expected.ends_with("an SQL statement") {
+        closest(word, BEGINNINGS.into_iter())
+    } else if expected.ends_with("end of statement") {
+        closest(word, PARTS.into_iter())
+    } else {
+        None
+    };
+    // The word itself stands in the wrong place.
+    let meant = meant.filter(|meant| !meant.eq_ignore_ascii_case(word))?;
+    Some(format!("did you mean {meant}?"))
+}
+
+/// `memory_peaks(run)`.
+fn bare_path(message: &str) -> Option<String> {
+    let (_, rest) = message.split_once(" is ")?;
+    let (name, _) = rest.split_once(", expected a path in single quotes")?;
+    let is_word = name.starts_with(|c: char| c.is_alphabetic()) && name.chars().all(is_part_of_word);
+    is_word.then(|| match name {
+        "run" => "the path that is open is $run".to_owned(),
+        _ => format!("text needs single quotes: '{name}'"),
+    })
+}
+
+fn is_part_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// `select 1` and, without a semicolon behind it, `select 2`.
@@ -96,7 +136,7 @@ pub(super) fn called(message: String, text: &str, callable: &[&str], views: &[&s
     let Some((front, rest)) = message.split_once(WITH) else { return message };
     let Some((inner, rest)) = rest.split_once(REST) else { return message };
     let text = text.to_lowercase();
-    let words: Vec<&str> = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+    let words: Vec<&str> = text.split(|c: char| !is_part_of_word(c)).collect();
     if words.contains(&inner) {
         return message;
     }
@@ -124,6 +164,25 @@ mod tests {
         assert_eq!(said("SELECT * FROM memory_events('x') JOIN memory_peaks('x')"), message);
         assert!(said("SELECT * FROM memory").contains("with --on-error skip on the command line; more"));
         assert_eq!(said("SELECT 1"), message);
+    }
+
+    #[test]
+    fn mistyped_words_are_recognised() {
+        let said = |message: &str| hint("", message);
+        let parsed = |expected: &str, word: &str| {
+            said(&format!("Expected: {expected}, found: {word} at Line: 1, Column: 1"))
+        };
+        assert_eq!(parsed("an SQL statement", "selec").unwrap(), "did you mean SELECT?");
+        assert_eq!(parsed("end of statement", "form").unwrap(), "did you mean FROM?");
+        assert_eq!(parsed("end of statement", "grup").unwrap(), "did you mean GROUP?");
+        assert_eq!(parsed("end of statement", "select").unwrap(), "a semicolon is missing before it");
+        for (expected, word) in [("end of statement", "b"), ("an SQL statement", "xyz"), ("a column", "form")]
+        {
+            assert_eq!(parsed(expected, word), None, "{expected} {word}");
+        }
+        let path = "memory_peaks: path is run, expected a path in single quotes or a list of paths";
+        assert_eq!(said(path).unwrap(), "the path that is open is $run");
+        assert_eq!(said(&path.replace("run", "5")), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! is going to be opened. The same place serves `--root`: a link below the root that leads outside is
 //! found here, where it is known what would be read through it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +28,8 @@ struct Known {
     files: HashSet<PathBuf>,
     /// Files and directories that tables of the engine lie in.
     places: HashSet<PathBuf>,
+    /// The same, for each name that such a table was ever given.
+    tables: HashMap<String, Vec<PathBuf>>,
 }
 
 impl Inputs {
@@ -41,13 +43,30 @@ impl Inputs {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).places.insert(place);
     }
 
-    /// Whether this existing file was opened, by whatever name.
+    /// Remembers where a table of the engine lies.
+    pub(crate) fn add_table(&self, name: &str, place: PathBuf) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.tables.entry(name.to_owned()).or_default().push(place);
+    }
+
+    /// Where tables of this name lie.
+    pub(crate) fn of_table(&self, name: &str) -> Vec<PathBuf> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.tables.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Whether this existing file was opened, or lies where a table of the engine does, by whatever name.
     pub(crate) fn hold(&self, path: &Path) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
+        let is_there = |place: &PathBuf| place.canonicalize().is_ok_and(|place| real.starts_with(place));
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).places.iter().any(is_there)
+            || self.opened(path)
+    }
+
+    /// Whether this existing file was opened, by whatever name.
+    pub(crate) fn opened(&self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.places.iter().any(|place| place.canonicalize().is_ok_and(|place| real.starts_with(place))) {
-            return true;
-        }
         // Resolving the names of thousands of files takes a while; the size tells most of them apart.
         let size = fs::metadata(&real).map(|m| m.len()).ok();
         let may_be = |file: &&PathBuf| fs::metadata(file).map(|m| m.len()).ok() == size;

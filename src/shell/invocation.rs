@@ -66,7 +66,9 @@ impl Engine {
             timeout,
             on_error: flags.on_error,
             functions: flags.functions,
-            parameters: Parameters::read(&flags.parameters).map_err(Failure::Usage)?,
+            parameters: Parameters::read(&flags.parameters)
+                .map_err(Failure::Usage)?
+                .on_error(flags.on_error.name()),
             voice: if keeping {
                 Voice::keeping()
             } else {
@@ -145,7 +147,8 @@ impl Invocation {
     /// # Errors
     /// [`Failure::Usage`], saying what is wrong.
     pub(crate) fn build(flags: Flags, matches: &ArgMatches, around: Surroundings) -> Result<Self, Failure> {
-        if flags.agent && flags.output.is_some() {
+        let output = to_file(flags.output);
+        if flags.agent && output.is_some() {
             return Err(Failure::Usage("--agent and -o do not go together: the answer is on stdout".into()));
         }
         if flags.allow_write && !flags.agent {
@@ -169,14 +172,17 @@ impl Invocation {
             (true, false) => Some(vec![Script::new(None, read_stdin()?)]),
             (false, _) => Some(read_sources(sources)?),
         };
-        let to_terminal = around.stdout_is_terminal && flags.output.is_none();
-        let fitting = match &flags.output {
+        let to_terminal = around.stdout_is_terminal && output.is_none();
+        let fitting = match &output {
             Some(path) => Format::of_file(path).unwrap_or(Format::Csv),
             None if to_terminal => Format::Table,
             None => Format::Csv,
         };
         let format = match flags.format {
-            None | Some(FormatFlag::Automatic) => fitting,
+            None | Some(FormatFlag::Automatic) => {
+                output.as_deref().map_or(Ok(()), named_for_results)?;
+                fitting
+            }
             Some(FormatFlag::Fixed(format)) => format,
         };
         if format.is_binary() && to_terminal {
@@ -209,7 +215,7 @@ impl Invocation {
             paths: flags.paths,
             engine: Engine::read(flags.engine, flags.agent)?,
             look,
-            output: flags.output,
+            output,
             force: flags.force,
             root: flags.root.map(Root::new).transpose()?,
             read_only: flags.read_only || (flags.agent && !flags.allow_write),
@@ -221,6 +227,22 @@ impl Invocation {
             init,
         })
     }
+}
+
+/// The file that `-o` names; `-` is stdout, as `-f -` is standard input.
+pub(crate) fn to_file(output: Option<PathBuf>) -> Option<PathBuf> {
+    output.filter(|path| path != Path::new("-"))
+}
+
+/// Whether results may be in a file of this name: nobody should find rows of csv in a file called `x.db`.
+///
+/// # Errors
+/// [`Failure::Usage`] when its ending stands for something that results are not written as.
+pub(crate) fn named_for_results(path: &Path) -> Result<(), Failure> {
+    let Some(instead) = Format::instead_of(path) else { return Ok(()) };
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    let text = format!("{}: results are not written as .{ending}", path.display());
+    Err(Failure::Usage(text).hinted(instead))
 }
 
 /// Whether a path is the name of a subcommand, and not of a file.
@@ -344,6 +366,15 @@ mod tests {
         assert_eq!(format(&["-o", "x.parquet", "-c", "select 1"]), Format::Parquet);
         assert_eq!(format(&["-o", "x.txt", "-c", "select 1"]), Format::Csv);
         assert_eq!(format(&["-o", "x.json", "--format", "tsv", "-c", "select 1"]), Format::Tsv);
+        assert_eq!(format(&["-o", "x.db", "--format", "csv", "-c", "select 1"]), Format::Csv);
+        for (name, instead) in [("x.trend.db", "STORED AS"), ("x.XLSX", ".csv"), ("x.csv.gz", "gzip")] {
+            let refused = read(&["-o", name, "-c", "select 1"]).unwrap_err();
+            assert!(
+                refused.contains("results are not written as .") && refused.contains(instead),
+                "{refused}"
+            );
+        }
+        assert_eq!(read(&["-o", "-", "-c", "select 1"]).unwrap().output, None);
         assert!(read(&["--format", "arrow", "-c", "select 1"]).unwrap_err().contains("not for a terminal"));
     }
 

@@ -6,16 +6,18 @@
 //! | [`settings`] | what is set, and by whom |
 //! | [`script`], [`parameters`], [`chain`] | SQL text, its statements, the values it is given, and how deep it is |
 //! | [`run`], [`statement`], [`workers`], [`engine`] | scripts to results: waiting, one statement, its threads, its limits |
-//! | [`guard`], [`confine`], [`inputs`] | what statements may do, and to which files |
+//! | [`guard`], [`confine`], [`inputs`], [`address`] | what statements may do, and to which files |
 //! | [`output`], [`footer`], [`pager`] | results to bytes in their destination |
 //! | [`voice`], [`language`], [`watch`] | what is said besides, in which language, and progress |
 //! | [`prompt`], [`commands`], [`complete`] | what happens on a terminal |
 //! | [`listing`], [`run_dir`], [`doctor`] | what there is: functions, columns, data, limits |
 //! | [`agent`] | the one JSON object for programs |
 //! | [`check`] | assertions about data |
+//! | [`shipped`] | scripts of the product as subcommands |
 //! | [`plot`] | pictures: from a command to queries, from their rows to a file |
 //! | [`failure`], [`explain`], [`habits`] | errors to texts and exit codes |
 
+mod address;
 mod agent;
 mod amount;
 mod chain;
@@ -49,6 +51,7 @@ mod run_dir;
 mod screen;
 mod script;
 mod settings;
+mod shipped;
 mod signals;
 mod statement;
 mod voice;
@@ -57,6 +60,7 @@ mod workers;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
@@ -94,6 +98,8 @@ fn parse(args: &[OsString]) -> Result<Given, Wrong> {
     let reads = match &flags.command {
         None => !flags.no_init,
         Some(Sub::Check(check)) => !check.no_init,
+        Some(Sub::Report(report)) => !report.session.no_init,
+        Some(Sub::ExportTrend(export)) => !export.session.no_init,
         Some(Sub::Plot(plot)) => !plot.no_init,
         Some(_) => false,
     };
@@ -144,6 +150,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let language = match &flags.command {
         Some(Sub::Check(check)) => check.engine.lang.language(),
         Some(Sub::Plot(plot)) => plot.engine.lang.language(),
+        Some(Sub::Report(report)) => report.session.engine.lang.language(),
+        Some(Sub::ExportTrend(export)) => export.session.engine.lang.language(),
         _ => flags.engine.lang.language(),
     };
     let done = match flags.command.take() {
@@ -160,6 +168,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Sub::Doctor { paths }) => with_runtime(doctor::run(paths)),
         Some(Sub::Check(flags)) => with_runtime(check::run(flags)),
         Some(Sub::Plot(flags)) => with_runtime(plot::draw(flags)),
+        Some(Sub::Report(flags)) => with_runtime(shipped::report(flags)),
+        Some(Sub::ExportTrend(flags)) => with_runtime(shipped::export_trend(flags)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -261,7 +271,7 @@ async fn work(mut invocation: Invocation, settings: Settings) -> Result<u8, Fail
         match runner.open(&invocation.paths).await {
             // People can look elsewhere.
             Err(failure @ Failure::Data(_)) => runner.voice().failure(&failure),
-            other => other?,
+            other => other.map_err(|failure| mistyped(failure, &invocation.paths))?,
         }
         prompt::run(runner, &invocation.init).await?;
         return Ok(0);
@@ -275,12 +285,23 @@ async fn work(mut invocation: Invocation, settings: Settings) -> Result<u8, Fail
     done
 }
 
+/// A path that is not there may be a mistyped subcommand.
+fn mistyped(failure: Failure, paths: &[String]) -> Failure {
+    let Some(path) = paths.first().filter(|path| !Path::new(path).exists()) else { return failure };
+    let command = Flags::command();
+    let meant = explain::closest(path, command.get_subcommands().map(clap::Command::get_name));
+    match (&failure, meant) {
+        (Failure::Usage(_), Some(meant)) => failure.hinted(&format!("did you mean the subcommand {meant}?")),
+        _ => failure,
+    }
+}
+
 async fn scripted(
     runner: &mut Runner,
     invocation: &Invocation,
     scripts: Vec<script::Script>,
 ) -> Result<u8, Failure> {
-    runner.open(&invocation.paths).await?;
+    runner.open(&invocation.paths).await.map_err(|failure| mistyped(failure, &invocation.paths))?;
     for script in scripts {
         if runner.run(script).await? == Step::Leave {
             break;

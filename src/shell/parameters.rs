@@ -39,6 +39,12 @@ impl Parameters {
         Ok(Self { values: read, paths: 0 })
     }
 
+    /// The same, with a value for `$on_error` unless it has one: what `--on-error` says.
+    pub(crate) fn on_error(mut self, value: &str) -> Self {
+        self.set("on_error", value, false);
+        self
+    }
+
     /// Paths were opened: one of them is `$run`, unless that was given on the command line.
     pub(crate) fn open(&mut self, paths: &[String], replace: bool) {
         self.paths = paths.len();
@@ -104,11 +110,11 @@ fn literal(value: &str) -> Token {
     if let Some(text) = unquoted.filter(|_| value.len() > 1) {
         return Token::SingleQuotedString(text.replace("''", "'"));
     }
+    // Rust also reads words such as `inf`. With its sign a number is one token still, and one literal.
     let number = value.parse::<f64>().is_ok_and(f64::is_finite)
-        && value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E'))
-        && value.starts_with(|c: char| c.is_ascii_digit());
+        && value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     if number {
-        return Token::Number(value.to_owned(), false);
+        return Token::Number(value.strip_prefix('+').unwrap_or(value).to_owned(), false);
     }
     let keyword = match value {
         "true" => Keyword::TRUE,
@@ -130,9 +136,14 @@ mod tests {
         assert_eq!(literal("it's; DROP TABLE x"), text("it's; DROP TABLE x"));
         assert_eq!(literal("'42'"), text("42"));
         assert_eq!(literal("'"), text("'"));
-        assert_eq!(literal("-1"), text("-1"));
-        assert_eq!(literal("nan"), text("nan"));
-        assert_eq!(literal("1.5e3"), Token::Number("1.5e3".into(), false));
+        for word in ["nan", "inf", "-inf", "1 2", "2026-05-26", "1e999", "-", "--1", "1-2", "e5", "0x10", ""]
+        {
+            assert_eq!(literal(word), text(word));
+        }
+        for (given, number) in [("1.5e3", "1.5e3"), ("-1", "-1"), ("+3", "3"), (".5", ".5"), ("1e-3", "1e-3")]
+        {
+            assert_eq!(literal(given), Token::Number(number.into(), false));
+        }
         assert!(matches!(literal("true"), Token::Word(w) if w.keyword == Keyword::TRUE));
     }
 

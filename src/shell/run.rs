@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::SessionContext;
-use rl_insight_sql::overview::Overview;
+use rl_insight_sql::overview::{Found, Overview};
 
 use super::agent::Answer;
 use super::commands::{self, Step};
@@ -21,7 +21,7 @@ use super::engine;
 use super::failure::{Failure, join_text};
 use super::guard::Guard;
 use super::inputs::Inputs;
-use super::invocation::Invocation;
+use super::invocation::{Invocation, named_for_results};
 use super::output::{Destination, Format, Look, StagedResults};
 use super::parameters::Parameters;
 use super::run_dir;
@@ -155,6 +155,11 @@ impl Runner {
         paths.iter().try_for_each(|path| self.session.guard.inside(path))?;
         let overview = run_dir::checked(run_dir::survey(paths).await?, paths)?;
         overview.register(&self.session.context, self.on_error).await?;
+        // What was open before is not any more: nobody should ask one directory and get the other.
+        let gone = self.opened.found.iter().map(|f| f.view);
+        for view in gone.filter(|view| overview.found.iter().all(|found| found.view != *view)) {
+            self.session.context.deregister_table(view)?;
+        }
         let mut parameters = Parameters::clone(&self.session.parameters);
         parameters.open(paths, !self.paths.is_empty());
         self.session.parameters = Arc::new(parameters);
@@ -170,6 +175,11 @@ impl Runner {
         }
         self.opened = overview;
         Ok(())
+    }
+
+    /// What was found below the paths that are open, one entry per view.
+    pub(crate) fn opened(&self) -> &[Found] {
+        &self.opened.found
     }
 
     /// What table functions are to do with problems in the data: `strict` or `skip`.
@@ -249,6 +259,8 @@ impl Runner {
             Some(path) => {
                 let allowed = force || self.session.guard.force;
                 let hint = "put --force in front of its name to replace it";
+                named_for_results(path)
+                    .map_err(|f| Failure::Query(f.text().unwrap_or_default().to_owned()))?;
                 self.session.guard.target(&path.display().to_string(), allowed, hint)?;
                 Some(StagedResults::create(path)?.by_name())
             }
@@ -268,11 +280,22 @@ impl Runner {
     /// When it cannot be completed; then it is as it was before.
     pub(crate) fn publish(&mut self) -> Result<(), Failure> {
         match std::mem::take(&mut self.session.destination) {
-            Destination::File(file) => file.publish(),
+            Destination::File(file) => {
+                file.publish()?;
+                self.tell_written(&file);
+                Ok(())
+            }
             other => {
                 self.session.destination = other;
                 Ok(())
             }
+        }
+    }
+
+    /// Nothing on the screen shows that a file is there now.
+    fn tell_written(&self, file: &StagedResults) {
+        if self.at_prompt {
+            self.session.voice.remark(format_args!("{}: written", file.name()));
         }
     }
 
@@ -463,7 +486,11 @@ impl Runner {
         if let Some(text) = held {
             super::pager::show(&text)?;
         }
-        once.map_or(Ok(()), |file| file.publish())
+        if let Some(file) = once {
+            file.publish()?;
+            self.tell_written(&file);
+        }
+        Ok(())
     }
 }
 

@@ -245,7 +245,7 @@ const LINES: &[Line] = &[
     ),
     // Each column once, though a subquery has it again.
     (&["-c", "select * from (select 1 as a, 2 as b) order by c"], 1, "", "the columns are a, b\n"),
-    // A report of a run, by a script.
+    // A report of a run, by a script and by the word for it.
     (
         &[
             "-q",
@@ -259,6 +259,144 @@ const LINES: &[Line] = &[
         0,
         "*| actor_update | 3 | 62000.0 | 64000.0 | 1.5215 | true | 2 |\n\n| held at the peak: role |",
         "",
+    ),
+    (
+        &["report", "tests/data/questions/C07", "-q"],
+        0,
+        "*| actor_update | 3 | 62000.0 | 64000.0 | 1.5215 | true | 2 |\n\n| held at the peak: role |",
+        "",
+    ),
+    (&["report", "tests/data/questions/C07"], 0, "*", "memory  memory_events: 4 ranks in 1 role"),
+    (
+        &["report", "tests/data/questions/C07", "-q", "--format", "json"],
+        0,
+        "*[{\"peaks: role\":\"actor_update\",",
+        "",
+    ),
+    (&["report", "tests/data/questions/C07", "-q", "-o", "{tmp}/r.md"], 0, "", ""),
+    (&["report", "tests/data/questions/C07", "-o", "{tmp}/r.gz"], 2, "", "results are not written as .gz"),
+    // Bad pieces are left out of it and listed last, unless that is not wanted.
+    (
+        &["report", "tests/data/questions/C01", "-q"],
+        0,
+        "*| problem | missing | actor_update | 2 |",
+        "were left out",
+    ),
+    (
+        &["report", "tests/data/questions/C01", "-q", "--fail-on-partial"],
+        4,
+        "*| problem |",
+        "--fail-on-partial",
+    ),
+    (
+        &["report", "tests/data/questions/C01", "-q", "--on-error", "strict"],
+        3,
+        "",
+        "is not a number in column Size(KB)",
+    ),
+    (&["report", "tests/data/questions/C07", "--root", "{run}"], 1, "", "--root allows only"),
+    (&["report", "{tmp}"], 3, "", "nothing found that can be read"),
+    (&["report"], 2, "", "required arguments were not provided"),
+    (
+        &["export-trend", "tests/data/questions/C08", "-q", "-o", "{tmp}/x.trend.db"],
+        0,
+        "",
+        "note: 60 NaN were stored as NULL",
+    ),
+    (
+        &["export-trend", "tests/data/questions/C08", "-o", "{tmp}/x.db"],
+        2,
+        "",
+        "expected a name that ends in .trend.db",
+    ),
+    (&["export-trend", "tests/data/questions/C08"], 2, "", "required arguments were not provided"),
+    (&["export-trend", "{run}", "-q", "-o", "{tmp}/x.trend.db"], 3, "", "dump_trend: {run}: no dump found"),
+    (
+        &["export-trend", "tests/data/questions/C08", "-q", "--read-only", "-o", "{tmp}/x.trend.db"],
+        1,
+        "",
+        "read-only: COPY is refused",
+    ),
+    (&["report", "--lang", "zh", "--help"], 0, "*报告的格式", ""),
+    // The value of --on-error is there for scripts.
+    (&["--on-error", "skip", "-c", "select $on_error a"], 0, "a\nskip\n", ""),
+    (&["--param", "on_error=no", "-c", "select $on_error a"], 0, "a\nno\n", ""),
+    // A number is one with its sign, too.
+    (&["--param", "n=-1", "-c", "select $n + 1 a, arrow_typeof($n) b"], 0, "a,b\n0,Int64\n", ""),
+    (&["--param", "n=-.5", "--param", "m=1e-3", "-c", "select $n a, $m b"], 0, "a,b\n-0.5,0.001\n", ""),
+    (
+        &["--param", "n=-2", "-c", "select * from memory_timeline('{run}', buckets => $n)"],
+        1,
+        "",
+        "buckets is -2, expected",
+    ),
+    (&["--param", "n=2026-05-26", "-c", "select $n a"], 0, "a\n2026-05-26\n", ""),
+    // What comes behind something else is no Parquet file, on stdout either.
+    (&["-c", "select 1 a;\n.mode parquet\nselect 2;"], 1, "a\n1\n", "parquet holds one result per file"),
+    // Names of files that stand for something else.
+    (&["-c", "select 1", "-o", "{tmp}/x.trend.db"], 2, "", "results are not written as .db\nhint: COPY"),
+    (&["-c", "select 1 a", "-o", "{tmp}/x.db", "--format", "csv"], 0, "", ""),
+    (&["-c", ".once {tmp}/x.xlsx\nselect 1"], 1, "", "hint: name it .csv"),
+    (&["-c", "select 1 a", "-o", "-"], 0, "a\n1\n", ""),
+    (&["-c", "select 1 a", "-o", "-", "--agent"], 0, "*\"rows\":[[1]]", ""),
+    // What steers a terminal is spelled out in all formats for people.
+    (
+        &["--format", "markdown", "-c", "select chr(27) || '[31m' || chr(8238) a"],
+        0,
+        "| a |\n|---|\n| \\\\u{1b}[31m\\\\u{202e} |\n",
+        "",
+    ),
+    (&["-q", "--format", "line", "-c", "select chr(8238) || 'x' a"], 0, "a = \\u{202e}x\n", ""),
+    // Lists of what there is are shown as a whole.
+    (&["--format", "table", "-q", "--max-rows", "2", "-c", ".tables memory_*"], 0, "*| memory_timeline ", ""),
+    (&["--format", "table", "-q", "--max-rows", "2", "-c", "\\d memory_peaks"], 0, "*| allocations ", ""),
+    (
+        &["{run}", "-q", "-c", ".tables memory"],
+        0,
+        "*public,memory,view,the rows of memory_events('{run}')\n",
+        "",
+    ),
+    // Mistyped words.
+    (&["-c", "selec 1"], 1, "", "hint: did you mean SELECT?\n"),
+    (&["{run}", "-q", "-c", "select * form memory"], 1, "", "hint: did you mean FROM?\n"),
+    (
+        &["{run}", "-q", "-c", "select * from memory_peaks(run)"],
+        1,
+        "",
+        "path is run, expected a path in single quotes or a list of paths\nhint: the path that is open is $run\n",
+    ),
+    (
+        &["doctro"],
+        2,
+        "",
+        "no such file or directory\nhint: check the path; relative paths start at the current directory\nhint: did you mean the subcommand doctor?\n",
+    ),
+    (
+        &["-c", "set time zone 'UTC'"],
+        1,
+        "",
+        "error: not implemented: this form of SET; SET name = value is\n",
+    ),
+    // A file that is known by its name is not taken for one that can have any.
+    (
+        &[
+            "tests/data/questions/C05/actor_update/host_1000_20260101120000000_ascend_pt/ASCEND_PROFILER_OUTPUT/operator_memory.csv",
+            "-q",
+            "-c",
+            ".tables mem*\nselect count(*) > 0 a from memory\n;select * from memscope",
+        ],
+        3,
+        "*a\ntrue\n",
+        "so there is no view memscope",
+    ),
+    (&["check", "{run}", "{tmp}/x.slt"], 2, "", "hint: the suite comes first: check SUITE PATH"),
+    (&["check", "tests/data/questions/none.slt", "{run}"], 2, "", "none.slt: cannot be read"),
+    // What was open before is not any more.
+    (
+        &["{run}", "-q", "-c", ".open tests/data/questions/C08\nselect count(*) from memory"],
+        3,
+        "",
+        "was found under tests/data/questions/C08, so there is no view memory",
     ),
     // What is not there, and habits from other tools.
     (
@@ -557,7 +695,40 @@ const LINES: &[Line] = &[
     ),
     (&["--root", "{run}", "-c", "copy (select 1) to '{tmp}/x.csv'"], 1, "", "--root allows only"),
     (&["--root", "{tmp}", "-q", "-c", "copy (select 1) to '{tmp}/x.csv'"], 0, "", ""),
+    // However the engine reads a location.
+    (
+        &["--root", "{run}", "-c", "copy (select 1) to 'file://{run}/%2e%2e/x.csv'"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (&["--root", "{run}", "-c", "copy (select 1) to 'FILE://{tmp}/x.csv'"], 1, "", "--root allows only"),
+    (
+        &["--root", "{run}", "-c", "copy (select 1) to 'file:{tmp}/x.db' stored as sqlite"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (
+        &["--root", "{run}", "-c", "create external table t stored as csv location 'file://{run}/%2e%2e/'"],
+        1,
+        "",
+        "--root allows only",
+    ),
+    (
+        &["--root", "{run}", "-c", "set datafusion.runtime.temp_directory = '{tmp}/spill'"],
+        1,
+        "",
+        "--root allows only",
+    ),
     (&["--root", "{tmp}", "-c", ".read /etc/passwd"], 1, "", "--root allows only"),
+    (&["plot", "timeline", "{run}", "--root", "{tmp}", "-q"], 1, "", "--root allows only"),
+    (
+        &["check", "--root", "{tmp}", "tests/data/questions/C07", "{run}"],
+        2,
+        "",
+        "a directory, expected a file",
+    ),
     (&["--root", "{run}", "-c", ".once {tmp}/x\nselect 1"], 1, "", "--root allows only"),
     (&["--root", "{tmp}", "{run}", "-c", "select 1"], 1, "", "--root allows only"),
     (&["--root", "{tmp}/none", "-c", "select 1"], 2, "", "no such directory"),

@@ -9,7 +9,7 @@ use rl_insight_sql::source::expand_roots;
 use rl_insight_sql::table::all_table_functions;
 
 use crate::discovery::copy_of_sample;
-use crate::support::run;
+use crate::support::{collect, program, run};
 
 /// Every file that discovery finds below a directory.
 fn found_below(directory: &Path) -> Vec<PathBuf> {
@@ -115,6 +115,111 @@ fn links_below_the_root_lead_only_to_places_below_it() {
     symlink(data.path().join("trace.json"), output.join("trace_view.json")).unwrap();
     let done = ask(count);
     assert!(done.code == Some(1) && done.stderr.contains("trace_view.json: a link leads to"), "{done:?}");
+}
+
+#[test]
+fn locations_of_the_engine_lead_only_to_places_below_the_root() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |path: &str| scratch.path().join(path);
+    fs::create_dir_all(at("root/a/b/c/d")).unwrap();
+    fs::create_dir_all(at("root/csv/deeper")).unwrap();
+    fs::create_dir(at("out")).unwrap();
+    fs::write(at("out/secret.csv"), "x\n42\n").unwrap();
+    fs::write(at("root/csv/own.csv"), "x\n1\n").unwrap();
+    symlink(at("root/a/b/c/d"), at("root/link")).unwrap();
+    let root = at("root").display().to_string();
+    let ask = |sql: &str| {
+        let sql = sql.replace("{root}", &root);
+        // From inside of the root a wrong path can look like a name in it.
+        collect(program(&["--root", ".", "-q", "-c", &sql]).current_dir(at("root")).output().unwrap())
+    };
+    let all = "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{root}/csv/'; SELECT count(*) AS n FROM t";
+    let done = ask(all);
+    assert!(done.code == Some(0) && done.stdout == "n\n1\n", "{done:?}");
+    for location in [
+        "file://{root}/%2e%2e/out/secret.csv",
+        "file:{root}/../out/secret.csv",
+        "FILE://{root}/../out/secret.csv",
+        // The engine takes `..` out before it looks where the link leads.
+        "{root}/link/../../out/secret.csv",
+        "link/../../out/secret.csv",
+        "{root}/link/../../*/secret.csv",
+    ] {
+        let read = format!("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{location}'; SELECT * FROM t");
+        let write = format!("COPY (SELECT 7 x) TO '{location}' STORED AS CSV OPTIONS (overwrite 'true')");
+        let stream = format!(
+            "CREATE UNBOUNDED EXTERNAL TABLE t (x INT) STORED AS CSV LOCATION '{location}'; INSERT INTO t VALUES (7)"
+        );
+        for sql in [read, write, stream] {
+            let done = ask(&sql);
+            assert!(done.code == Some(1) && !done.stdout.contains("42"), "{sql}: {done:?}");
+            assert!(done.stderr.contains("--root allows only"), "{sql}: {done:?}");
+        }
+    }
+    // Links in a directory, which the engine lists by itself.
+    symlink(at("out/secret.csv"), at("root/csv/deeper/link.csv")).unwrap();
+    let done = ask(all);
+    assert!(done.code == Some(1) && done.stderr.contains("link.csv: a link leads to"), "{done:?}");
+    assert_eq!(fs::read_to_string(at("out/secret.csv")).unwrap(), "x\n42\n");
+    assert_eq!(fs::read_dir(at("out")).unwrap().count(), 1);
+}
+
+#[test]
+fn input_is_no_target_however_its_name_is_written() {
+    let data = copy_of_sample();
+    let role = fs::read_dir(data.path().join("actor_update")).unwrap().next().unwrap().unwrap().path();
+    let profile = role.join("ASCEND_PROFILER_OUTPUT").display().to_string();
+    let before = files_below(data.path());
+    let run_dir = data.path().display().to_string();
+    let encoded = profile.replace("ascend_pt", "ascend%5Fpt").replace("PROFILER_", "PROFILER%5F");
+    for sql in [
+        format!("COPY (SELECT 1 a) TO 'file://{encoded}/memory%5Frecord.csv'"),
+        format!("COPY (SELECT 1 a) TO 'file://{encoded}/new%2Ecsv' STORED AS CSV"),
+        format!("COPY (SELECT 1 a) TO 'FILE://{profile}/memory_record.csv'"),
+        format!("COPY (SELECT 1 a) TO 'file:{profile}/memory_record.csv'"),
+        format!(
+            "CREATE UNBOUNDED EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{profile}/memory_record.csv'; \
+             INSERT INTO t VALUES (1)"
+        ),
+        format!(
+            "CREATE UNBOUNDED EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{profile}/new.csv'; \
+             INSERT INTO t VALUES (1)"
+        ),
+        format!(
+            "CREATE EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{profile}/'; INSERT INTO t VALUES (1)"
+        ),
+        format!("COPY (SELECT 1 a) TO '{}/' STORED AS CSV", role.display()),
+        format!("COPY (SELECT 1 a) TO '{}' STORED AS CSV", role.display()),
+        format!("COPY (SELECT 1 a, 2 b) TO '{}/' STORED AS CSV PARTITIONED BY (b)", role.display()),
+        format!("COPY (SELECT 1 a) TO '{run_dir}/new/step3/rank0/' STORED AS CSV"),
+        format!("COPY (SELECT 1 a) TO 'file://{run_dir}/new/step3/rank0/' STORED AS CSV"),
+        format!(
+            "CREATE EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{profile}/new/'; \
+             PREPARE p AS INSERT INTO t VALUES (1); EXECUTE p"
+        ),
+    ] {
+        for paths in [&[run_dir.as_str()][..], &[]] {
+            let done = run(&[paths, &["-q", "--force", "-c", &sql]].concat());
+            assert!(done.code == Some(1), "{sql}: {done:?}");
+            assert!(done.stderr.contains("input data is never written"), "{sql}: {done:?}");
+        }
+    }
+    assert_eq!(files_below(data.path()), before);
+    // One's own tables take rows.
+    let own = tempfile::tempdir().unwrap();
+    let own = own.path().display().to_string();
+    let sql = format!(
+        "CREATE EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{own}/'; INSERT INTO t VALUES (5); SELECT a FROM t"
+    );
+    let done = run(&["-q", "-c", &sql]);
+    assert!(done.code == Some(0) && done.stdout == "a\n5\n", "{done:?}");
+}
+
+/// Every file below a directory with what is in it.
+fn files_below(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter().flatten();
+    let files = entries.filter(|entry| entry.file_type().is_file());
+    files.map(|entry| (entry.path().to_path_buf(), fs::read(entry.path()).unwrap())).collect()
 }
 
 #[test]

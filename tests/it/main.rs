@@ -17,6 +17,7 @@ mod memscope;
 mod over_rows;
 mod overview;
 mod plot;
+mod questions_model;
 mod read_only;
 mod sample_data;
 mod scan;

@@ -15,11 +15,12 @@ use sqllogictest::{Record, Runner, TestError, TestErrorKind, default_normalizer,
 use engine::{Data, EngineFailure, Kind};
 use report::{Case, Outcome, Report};
 
-use super::engine::context;
+use super::confine::Root;
+use super::engine::{context, watched};
 use super::failure::Failure;
 use super::flags::CheckFlags;
 use super::guard::Guard;
-use super::invocation::{Engine, read_file};
+use super::invocation::{Engine, read_file, to_file};
 use super::output::StagedResults;
 use super::run_dir;
 use super::signals::asked_to_end;
@@ -32,19 +33,26 @@ pub(crate) async fn run(flags: CheckFlags) -> Result<(), Failure> {
     let engine = Engine::read(flags.engine, false)?;
     let voice = engine.voice.clone();
     let name = flags.suite.display().to_string();
+    let output = to_file(flags.output);
+    if flags.suite.is_dir() {
+        let text = format!("{name}: a directory, expected a file of assertions");
+        return Err(Failure::Usage(text).hinted("the suite comes first: check SUITE PATH"));
+    }
     // A file that cannot be read is reported as any other script; the parser would panic on some.
     let text = read_file(&flags.suite)?;
     let records = parse(&flags.suite, &text)?;
+    let root = flags.root.map(Root::new).transpose()?;
+    let guard = Guard { root, ..Guard::default() };
+    flags.paths.iter().try_for_each(|path| guard.inside(path))?;
     let overview = run_dir::checked(run_dir::survey(&flags.paths).await?, &flags.paths)?;
     for line in run_dir::lines(&overview, &flags.paths) {
         voice.remark(line);
     }
-    if let Some(path) = &flags.output {
-        let guard = Guard::default();
+    if let Some(path) = &output {
         guard.inputs.add_files(overview.found.iter().flat_map(|f| f.files.iter().cloned()));
         guard.target(&path.display().to_string(), true, "")?;
     }
-    let session = context(&engine)?;
+    let session = watched(context(&engine)?, guard.root.as_ref(), &guard.inputs);
     overview.register(&session, engine.on_error.name()).await?;
     let data = Data::new(session, &engine, &flags.paths);
     let mut runner = Runner::new(move || {
@@ -74,7 +82,7 @@ pub(crate) async fn run(flags: CheckFlags) -> Result<(), Failure> {
         asked = asked_to_end(false) => return Err(asked),
     };
     let written = report.write(flags.format);
-    match &flags.output {
+    match &output {
         None => {
             let mut stdout = std::io::stdout().lock();
             let done = stdout.write_all(written.as_bytes()).and_then(|()| stdout.flush());

@@ -87,9 +87,17 @@ pub(super) fn history(runner: &Runner, entries: usize) -> Result<(), Failure> {
 /// `.tables`: a query for everything that can follow FROM. The engine's catalog does not know table functions.
 pub(super) fn tables(runner: &Runner, pattern: &str) -> String {
     let shown = |name: &str| listing::named(pattern, name);
-    let mut sql = String::from(
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let opened = runner.opened().iter().map(|found| {
+        let query = found.query(runner.on_error());
+        let rows_of = query.strip_prefix("SELECT * FROM ").unwrap_or(&query);
+        format!("WHEN {} THEN {} ", quoted(found.view), quoted(&format!("the rows of {rows_of}")))
+    });
+    let opened = opened.collect::<String>();
+    let mut sql = format!(
         "SELECT * FROM (SELECT table_schema AS \"schema\", table_name AS name, lower(table_type) AS kind, \
-         '' AS purpose FROM information_schema.tables WHERE table_schema <> 'information_schema'",
+         CASE table_name {opened}WHEN '' THEN '' ELSE '' END AS purpose \
+         FROM information_schema.tables WHERE table_schema <> 'information_schema'",
     );
     if !pattern.is_empty() {
         let anywhere = if pattern.contains(['*', '?', '%']) { "" } else { "%" };
@@ -99,7 +107,6 @@ pub(super) fn tables(runner: &Runner, pattern: &str) -> String {
     let functions = listing::functions(runner.context()).unwrap_or_default().into_iter();
     let reads = |kind: &str| matches!(kind, "table" | "question" | "engine table");
     for line in functions.filter(|line| reads(line.kind) && shown(&line.name)) {
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
         let (name, purpose) = (quoted(&line.name), quoted(&line.purpose));
         sql.push_str(&format!(" UNION ALL SELECT NULL, {name}, 'table function', {purpose}"));
     }

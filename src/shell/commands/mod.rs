@@ -28,7 +28,7 @@ use super::screen;
 use super::script::Script;
 
 use argument::{number, switch, unquoted};
-use list::{Action, parse};
+use list::{Action, Command, parse};
 
 pub(crate) use list::{Argument, COMMANDS, is_command, is_known_command};
 
@@ -50,6 +50,21 @@ const DIAGNOSTICS_WIDTH: usize = 120;
 /// When it is unknown, its argument is wrong, or what it runs fails.
 pub(crate) async fn run(runner: &mut Runner, input: &str) -> Result<Step, Failure> {
     let (command, argument) = parse(input).map_err(Failure::Query)?;
+    // A list of what there is has a use only as a whole; the limit is for rows of data.
+    let whole =
+        matches!(command.action, Action::Tables | Action::Describe | Action::Schema | Action::Functions);
+    let limit = runner.look().max_rows;
+    if whole {
+        runner.look_mut().max_rows = None;
+    }
+    let done = act(runner, command, argument).await;
+    if whole {
+        runner.look_mut().max_rows = limit;
+    }
+    done
+}
+
+async fn act(runner: &mut Runner, command: &Command, argument: &str) -> Result<Step, Failure> {
     match command.action {
         Action::Quit => return Ok(Step::Leave),
         Action::Help => inquiry::help(runner, argument)?,

@@ -125,6 +125,25 @@ pub(super) const TEXTS: &[Phrase] = &[
         "draw a picture here, or into an HTML file; without a kind, list them",
         "在这里画图，或写入 HTML 文件；不给种类时列出全部种类",
     ),
+    (
+        "Report about the memory of a run: peaks and outliers, who holds it, gaps, what is kept, problems",
+        "一次运行的内存报告：峰值和离群的 rank、谁占用内存、空隙、未释放的内存、数据问题",
+    ),
+    ("The run: a directory with profiles, at any depth", "一次运行：含有 profile 的目录，深度不限"),
+    (
+        "How the report is written [default: table on a terminal, by the name of the file with -o, else markdown]",
+        "报告的格式 [默认：终端上为 table，有 -o 时由文件名决定，其余为 markdown]",
+    ),
+    ("Write the report to this file instead of stdout", "把报告写入此文件，而不是标准输出"),
+    (
+        "Export a dump of msProbe as the database that TensorBoard's Trend Analyzer opens",
+        "把 msProbe 的 dump 导出为 TensorBoard Trend Analyzer 可以打开的数据库",
+    ),
+    ("The dump: a directory with step<N>/rank<R>/dump.json", "dump：含有 step<N>/rank<R>/dump.json 的目录"),
+    (
+        "The database to write, NAME.trend.db; it is there as a whole or not at all",
+        "要写的数据库 NAME.trend.db；要么完整，要么不存在",
+    ),
     ("Say what is installed, what the limits are, and what a path holds", "说明版本、限制，以及路径中有什么"),
     ("Directories, files or globs to look at", "要查看的目录、文件或通配符"),
     ("Print the completions for a shell", "输出 shell 的补全脚本"),
@@ -208,5 +227,7 @@ trend 等。只有一个 PATH 时，它在 SQL 中就是 $run：memory_peaks($ru
   rl-insight-sql run/
   rl-insight-sql run/ -c \"SELECT role, rank_id, max(total_allocated_mb) FROM memory GROUP BY 1, 2\"
   rl-insight-sql --format json -f setup.sql -f report.sql > report.json
+  rl-insight-sql report run/ -o report.md
+  rl-insight-sql export-trend dump/ -o out/dump_data.trend.db
   rl-insight-sql check nightly.slt run/ --format junit -o report.xml
   rl-insight-sql plot flame run/ at_peak rank=3 -o peak.html";

@@ -163,6 +163,7 @@ pub(super) const TEXTS: &[Phrase] = &[
         "是不是想写 {}？SHOW TABLES 和 SHOW FUNCTIONS 列出全部",
     ),
     ("SHOW TABLES and SHOW FUNCTIONS list what there is", "SHOW TABLES 和 SHOW FUNCTIONS 列出全部"),
+    ("did you mean the subcommand {}?", "是不是想写子命令 {}？"),
     ("did you mean {}? the settings are {}", "是不是想写 {}？可用的设置：{}"),
     ("did you mean {}?", "是不是想写 {}？"),
     ("{} is a function, call it: {}", "{} 是函数，请这样调用：{}"),
@@ -220,6 +221,13 @@ pub(super) const TEXTS: &[Phrase] = &[
     ),
     ("the result cannot be written to stdout: {}", "结果无法写到标准输出：{}"),
     ("{}: cannot be written: {}", "{}：无法写入：{}"),
+    ("{}: written", "{}：已写入"),
+    ("{}: results are not written as .{}", "{}：结果不能写成 .{}"),
+    ("the file cannot be written: the system did not take all of it", "文件无法写入：系统没有接受全部内容"),
+    ("is the disk full?", "磁盘满了吗？"),
+    ("name it .csv, which spreadsheets open", "请用 .csv 作为文件名，电子表格程序可以打开"),
+    ("the path that is open is $run", "已打开的路径是 $run"),
+    ("the suite comes first: check SUITE PATH", "断言文件在前：check SUITE PATH"),
     // Data.
     (
         "mend the input, or leave the bad pieces out with {}(..., on_error => 'skip'); diagnostics(path) lists them all",

@@ -6,6 +6,7 @@ use datafusion::arrow::error::ArrowError;
 
 use super::Printer;
 use super::cell::Cells;
+use super::table::steers;
 
 /// Prints a table with one line per row, whatever the cells hold.
 pub(super) struct Markdown {
@@ -63,6 +64,8 @@ fn cell(text: &str, out: &mut Vec<u8>) {
             // Inside a word an underscore is only an underscore, and `rank_id` stays readable.
             '_' if before.is_alphanumeric() && after.is_alphanumeric() => out.push(b'_'),
             '|' | '\\' | '`' | '*' | '_' => out.extend_from_slice(&[b'\\', c as u8]),
+            '\t' => out.push(b'\t'),
+            c if steers(c) => out.extend_from_slice(format!("\\{}", c.escape_default()).as_bytes()),
             _ => out.extend_from_slice(c.encode_utf8(&mut utf8).as_bytes()),
         }
         before = c;
@@ -87,5 +90,8 @@ mod tests {
         let mut out = Vec::new();
         cell("__init__ rank_id", &mut out);
         assert_eq!(out, b"| \\_\\_init\\_\\_ rank_id ");
+        out.clear();
+        cell("\u{1b}[31m\u{0}\u{202e}", &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), "| \\\\u{1b}[31m\\\\u{0}\\\\u{202e} ");
     }
 }

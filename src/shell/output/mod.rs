@@ -86,6 +86,20 @@ impl Format {
         })
     }
 
+    /// What to do instead, when the name of a file stands for something that results are not written as.
+    pub(crate) fn instead_of(path: &Path) -> Option<&'static str> {
+        Some(match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "db" | "sqlite" | "sqlite3" => {
+                "COPY (SELECT ...) TO 'FILE' STORED AS SQLITE writes a database, STORED AS TREND_DB one of a dump"
+            }
+            "xlsx" | "xls" | "ods" => "name it .csv, which spreadsheets open",
+            "gz" | "zst" | "bz2" | "xz" | "zip" => {
+                "leave -o out, and let a program such as gzip take what is written"
+            }
+            _ => return None,
+        })
+    }
+
     /// Whether it is bytes and not text: one result per file, and none on a terminal.
     pub(crate) fn is_binary(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet)
@@ -191,7 +205,7 @@ impl Output {
         watch: Watch,
     ) -> Result<Self, Failure> {
         let results = destination.next_result();
-        if look.format.is_binary() && results > 0 && matches!(destination, Destination::File(_)) {
+        if look.format.is_binary() && results > 0 {
             return Err(Failure::Output(format!(
                 "{} holds one result per file, and there is a second\nhint: write each to a file of its own, or \
                  combine them with UNION ALL",

@@ -310,8 +310,8 @@ fn grouped(number: &str) -> String {
     text + fraction
 }
 
-/// The text with control characters spelled out: data must not move the cursor or colour the
-/// terminal. Line ends stay, a cell may have several lines.
+/// The text with control characters spelled out: data must not move the cursor, colour the terminal, or
+/// turn the text around it. Line ends stay, a cell may have several lines.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -319,11 +319,17 @@ pub(crate) fn visible(text: &str) -> String {
         match c {
             '\r' if chars.peek() == Some(&'\n') => {}
             '\n' => shown.push('\n'),
-            c if c.is_control() => shown.extend(c.escape_default()),
+            c if steers(c) => shown.extend(c.escape_default()),
             c => shown.push(c),
         }
     }
     shown
+}
+
+/// Whether a character is an order to whatever shows it: a control character, or one that reverses the
+/// direction of what comes after it.
+pub(super) fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -343,6 +349,8 @@ mod tests {
         assert!(lines[3].contains("a.py(1): <module>; ") && lines[3].contains(r#"x|y\t"z\"#), "{text}");
         assert!(lines[4].contains("b.py(2): f"), "{text}");
         assert_eq!(visible("\u{1b}[31m\r"), "\\u{1b}[31m\\r");
+        assert_eq!(visible("a\u{202e}b\u{2066}"), "a\\u{202e}b\\u{2066}");
+        assert_eq!(visible("שלום é 中文"), "שלום é 中文");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::request::Request;
 use super::{Target, picture};
 use crate::shell::failure::Failure;
 use crate::shell::flags::{Flags, PlotFlags};
-use crate::shell::invocation::{Invocation, Surroundings};
+use crate::shell::invocation::{Invocation, Surroundings, to_file};
 use crate::shell::run::Runner;
 use crate::shell::settings::Settings;
 
@@ -32,7 +32,8 @@ pub(crate) async fn draw(flags: PlotFlags) -> Result<(), Failure> {
     }
     let mut runner = Runner::new(&invocation(&flags, &paths)?, Settings::default())?;
     runner.open(&paths).await?;
-    let target = match flags.output.as_deref() {
+    let output = to_file(flags.output.clone());
+    let target = match output.as_deref() {
         Some(path) => Target::File { path, force: flags.force, hint: "give --force to replace it" },
         None if flags.text || io::stdout().is_terminal() => Target::Screen,
         None => Target::Stdout,
