@@ -204,9 +204,14 @@ impl Allocations {
     /// # Errors
     /// When a level does not fit into 64 bits.
     pub(super) fn sweep(&self, mut tell: impl FnMut(Change)) -> Result<()> {
-        let mut starts: Vec<(i64, i64)> =
-            self.start.iter().copied().zip(self.bytes.iter().copied()).collect();
-        let mut releases: Vec<(i64, i64)> = self.ends().zip(self.bytes.iter().copied()).collect();
+        let room = self.start.len();
+        let (mut starts, mut releases) = (Vec::with_capacity(room), Vec::with_capacity(room));
+        for ((start, end), bytes) in self.start.iter().copied().zip(self.ends()).zip(&self.bytes) {
+            // A clock that was set back releases before it allocates: such a block is never live.
+            let bytes = if start < end { *bytes } else { 0 };
+            starts.push((start, bytes));
+            releases.push((end, bytes));
+        }
         // They come nearly in order, which this sort uses.
         starts.sort_by_key(|(at, _)| *at);
         releases.sort_by_key(|(at, _)| *at);
