@@ -3,7 +3,8 @@
 //! A model goes over the rows of `memory_events` again and again, where the question sweeps once; what both
 //! agree on is what is meant. The runs have what a run can have: equal times, lives of zero, negative sizes and
 //! sizes of zero, allocations without a release or that are inactive only, rows of CANN, several recordings
-//! of one rank that overlap or lie far apart, ranks without rows, totals that are missing.
+//! of one rank that overlap or lie far apart, ranks without rows, totals that are missing,
+//! releases before their allocation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -92,6 +93,10 @@ fn table(random: &mut Random, begin: u64, grid: u64, span: u64) -> String {
             (until, lasts) = (us(released), us(life));
         } else if name.starts_with("cann::") {
             (until, lasts) = (us(start), "0.0".into());
+        }
+        if released.is_some() && random.chance(5) {
+            // As a clock that was set back writes it.
+            (until, lasts) = (us(start - random.below(span + 1) * grid), "-1.000".into());
         }
         if size < 0.0 && random.chance(50) {
             (at, until, lasts) = (String::new(), us(start), String::new());
