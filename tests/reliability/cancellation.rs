@@ -20,13 +20,14 @@ use super::random::Random;
 use super::size::{patience, pick};
 
 /// Queries and exports; `{out}` is the directory of targets.
-const STATEMENTS: [(&str, &str); 12] = [
+const STATEMENTS: [(&str, &str); 13] = [
     ("p", "SELECT * FROM memory_events('{run}')"),
     ("p", "SELECT * FROM memory_events('{run}', match => 'inside')"),
     ("p", "SELECT * FROM memory_events('{run}') ORDER BY size_kb, name, row_no"),
     ("p", "SELECT * FROM memory_by_stack('{run}')"),
     ("m", "SELECT * FROM memscope_events('{run}')"),
     ("m", "SELECT * FROM memscope_blocks('{run}')"),
+    ("m", "SELECT * FROM memscope_block_calls('{run}')"),
     ("d", "SELECT * FROM dump_trend('{run}')"),
     ("p", "SELECT * FROM diagnostics('{run}')"),
     ("p", "COPY (SELECT * FROM memory_events('{run}')) TO '{out}/x.csv' STORED AS CSV"),

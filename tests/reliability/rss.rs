@@ -19,12 +19,13 @@ use super::size::pick;
 const MB: u64 = 1 << 20;
 
 /// Every table function that reads these inputs row by row.
-const READERS: [(Input, &str); 7] = [
+const READERS: [(Input, &str); 8] = [
     (Input::Profile, "memory_events('{run}')"),
     (Input::Memscope, "memscope_blocks('{run}')"),
     (Input::Dump, "dump_trend('{run}')"),
     (Input::Dump, "dump_trend('{run}', micro_step => false)"),
     (Input::Memscope, "memscope_events('{run}')"),
+    (Input::Memscope, "memscope_block_calls('{run}')"),
     (Input::Memscope, "diagnostics('{run}')"),
     (Input::Profile, "diagnostics('{run}')"),
 ];
