@@ -160,7 +160,8 @@ pub fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
     // A file without bytes is a database without tables to SQLite. It had some when it was looked at.
     let pages: i64 = conn.query_row("PRAGMA main.page_count", [], |row| row.get(0))?;
     if pages == 0 {
-        let message = "it has become empty while it was opened: it is being written anew; run the query again";
+        let message =
+            "it has become empty while it was opened: it is being written anew; run the query again";
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB);
         return Err(rusqlite::Error::SqliteFailure(code, Some(message.into())));
     }

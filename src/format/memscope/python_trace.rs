@@ -257,8 +257,7 @@ impl UnitReader for TraceReader {
                 while rows.rows() == 0
                     && let Some(table) = tables.front()
                 {
-                    let read =
-                        read_table(&connection, table, from, most, &mut self.row, &mut rows, &mut bad);
+                    let read = read_table(&connection, table, from, most, &mut self.row, &mut rows, &mut bad);
                     let place = Place::Key(table.clone());
                     self.host.count(Counter::RowsRead, bad.len() as u64);
                     self.host.count(Counter::RowsLeftOut, bad.len() as u64);

@@ -13,7 +13,8 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
 use rl_insight_sql::format::ascend_profile::{MemoryEvents, MemoryRecords};
 use rl_insight_sql::format::memscope::{
-    MemscopeBlockCalls, MemscopeBlocks, MemscopeConfig, MemscopeEvents, MemscopePythonTrace, MemscopeSteps, MemscopeWatch,
+    MemscopeBlockCalls, MemscopeBlocks, MemscopeConfig, MemscopeEvents, MemscopePythonTrace, MemscopeSteps,
+    MemscopeWatch,
 };
 use rl_insight_sql::format::msprobe_dump::{DumpTrend, Scope, TrendOptions};
 use rl_insight_sql::source::{
@@ -314,8 +315,7 @@ const RECORD: &[&str] = &[
 #[test]
 fn memscope_csv() {
     let calls = [false, true].map(MemscopeBlockCalls::new);
-    let formats: [&dyn Format; 5] =
-        [&MemscopeEvents, &MemscopeBlocks, &MemscopeSteps, &calls[0], &calls[1]];
+    let formats: [&dyn Format; 5] = [&MemscopeEvents, &MemscopeBlocks, &MemscopeSteps, &calls[0], &calls[1]];
     fuzz_file("memscope_csv", "memscope_dump_<time>.csv", RECORD, &formats);
 }
 

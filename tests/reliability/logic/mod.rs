@@ -123,6 +123,9 @@ fn a_predicate_its_negation_and_its_nulls_part_the_rows() {
                     if round >= rounds || failures.lock().unwrap().len() >= ENOUGH {
                         break;
                     }
+                    if round % 10_000 == 0 && round > 0 {
+                        println!("{round} rounds after {:.0} s", began.elapsed().as_secs_f64());
+                    }
                     let table = &tables[round % tables.len()];
                     if let Err(failure) = runtime.block_on(check(table, &sessions, round as u64)) {
                         failures.lock().unwrap().push(failure);

@@ -121,8 +121,7 @@ fn link_again(path: &Path, table: &str) {
     fs::write(path, bytes).unwrap();
 }
 
-const TRACE_COLUMNS: &str =
-    "\"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\"";
+const TRACE_COLUMNS: &str = "\"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\"";
 
 /// However many rows are read at a time.
 #[test]
