@@ -73,7 +73,14 @@ impl Format for MemscopePythonTrace {
                 None => None,
             }
         };
-        Ok(Box::new(TraceReader { unit: unit.clone(), request: request.clone(), host, source, row: 0 }))
+        Ok(Box::new(TraceReader {
+            unit: unit.clone(),
+            request: request.clone(),
+            host,
+            source,
+            row: 0,
+            rest: None,
+        }))
     }
 }
 
@@ -107,7 +114,13 @@ struct TraceReader {
     host: Arc<dyn Host>,
     source: Option<Source>,
     row: i64,
+    /// Rows that were read and not handed out yet.
+    rest: Option<RecordBatch>,
 }
+
+/// Rows that are taken from a table at a time, whatever the size of batches: in a damaged table it decides
+/// what is found, and what is found must not depend on the batches.
+const TABLE_ROWS: usize = 8192;
 
 /// One call; times and numbers as written, `N/A` when they are not known.
 struct Call<'a> {
@@ -186,24 +199,23 @@ fn number_in(value: ValueRef<'_>) -> Result<Option<i64>, &'static str> {
     }
 }
 
-/// Reads up to `most` rows of a table from a rowid on; gives the next rowid when there may be more. What is
+/// Reads up to [`TABLE_ROWS`] rows of a table from a rowid on; gives the next rowid when there may be more. What is
 /// wrong with rows that are left out goes to `bad`.
 fn read_table(
     connection: &Connection,
     table: &str,
     from: i64,
-    most: usize,
     row_no: &mut i64,
     rows: &mut Rows,
     bad: &mut Vec<String>,
 ) -> Result<Option<i64>, DumpError> {
     let sql = format!(
         "SELECT rowid, \"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\" \
-         FROM main.{} WHERE rowid >= ?1 ORDER BY rowid LIMIT ?2",
+         FROM main.{} WHERE rowid >= ?1 ORDER BY rowid LIMIT {TABLE_ROWS}",
         quoted_name(table)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut found = statement.query((from, i64::try_from(most).unwrap_or(i64::MAX)))?;
+    let mut found = statement.query([from])?;
     let (mut next, mut n) = (Some(from), 0);
     while let Some(row) = found.next()? {
         let number: i64 = row.get(0)?;
@@ -237,7 +249,7 @@ fn read_table(
             }
         }
     }
-    Ok(next.filter(|_| n == most))
+    Ok(next.filter(|_| n == TABLE_ROWS))
 }
 
 impl UnitReader for TraceReader {
@@ -245,6 +257,21 @@ impl UnitReader for TraceReader {
         if self.host.stopped() {
             return Err(ReadError::Stopped);
         }
+        let rest = match self.rest.take() {
+            Some(rest) => Some(rest),
+            None => self.read_on()?,
+        };
+        let Some(rest) = rest else { return Ok(None) };
+        let most = self.request.batch_rows.max(1).min(rest.num_rows());
+        let behind = rest.num_rows() - most;
+        self.rest = (behind > 0).then(|| rest.slice(most, behind));
+        Ok(Some(rest.slice(0, most)))
+    }
+}
+
+impl TraceReader {
+    /// The next rows, at least one; `None` at the end.
+    fn read_on(&mut self) -> Result<Option<RecordBatch>, ReadError> {
         let mut rows = Rows::new(&self.request.projection, Trace::ALL, Trace::SPECS);
         match self.source.take() {
             Some(Source::Csv(mut lines)) => {
@@ -252,12 +279,11 @@ impl UnitReader for TraceReader {
                 self.source = more.then_some(Source::Csv(lines));
             }
             Some(Source::Db { connection, mut tables, mut from }) => {
-                let most = self.request.batch_rows.max(1);
                 let mut bad = vec![];
                 while rows.rows() == 0
                     && let Some(table) = tables.front()
                 {
-                    let read = read_table(&connection, table, from, most, &mut self.row, &mut rows, &mut bad);
+                    let read = read_table(&connection, table, from, &mut self.row, &mut rows, &mut bad);
                     let place = Place::Key(table.clone());
                     self.host.count(Counter::RowsRead, bad.len() as u64);
                     self.host.count(Counter::RowsLeftOut, bad.len() as u64);

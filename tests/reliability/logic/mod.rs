@@ -123,7 +123,7 @@ fn a_predicate_its_negation_and_its_nulls_part_the_rows() {
                     if round >= rounds || failures.lock().unwrap().len() >= ENOUGH {
                         break;
                     }
-                    if round % 10_000 == 0 && round > 0 {
+                    if round > 0 && round.is_multiple_of(10_000) {
                         println!("{round} rounds after {:.0} s", began.elapsed().as_secs_f64());
                     }
                     let table = &tables[round % tables.len()];
