@@ -18,9 +18,9 @@ FROM (
     max(t.id) FILTER (WHERE t.pool_used = 0) AS last_empty, count(*) AS pool_events
   FROM (
     -- Each window with its ids, in pages to find what is in it. A NULL device stands for those without steps.
-    -- Pages are of 256 ids; beyond 2^26, which only a damaged id is, all are one.
+    -- Pages are of 1024 ids; beyond 2^26, which only a damaged id is, all are one.
     SELECT source_path, pid, device, devices, step, from_id, id,
-      unnest(range(greatest(least(from_id, 67108864), 0) / 256, greatest(least(id, 67108864), 0) / 256 + 1)) AS page
+      unnest(range(greatest(least(from_id, 67108864), 0) / 1024, greatest(least(id, 67108864), 0) / 1024 + 1)) AS page
     FROM (
       SELECT *, greatest(begins, max(CASE WHEN closes THEN id END) OVER (PARTITION BY source_path, pid, device
         ORDER BY id, kind ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS from_id
@@ -41,7 +41,7 @@ FROM (
     WHERE closes AND begins < id
   ) AS s
   JOIN (
-    SELECT source_path, pid, device, pool, id, pool_used, greatest(least(id, 67108864), 0) / 256 AS page
+    SELECT source_path, pid, device, pool, id, pool_used, greatest(least(id, 67108864), 0) / 1024 AS page
     FROM memscope_pool_timeline($path, on_error => $on_error) WHERE pool IN ('PTA', 'ATB', 'MINDSPORE')
   ) AS t ON s.source_path = t.source_path AND s.pid = t.pid AND s.page = t.page
   WHERE (s.device = t.device OR s.device IS NULL AND NOT coalesce(array_has(s.devices, t.device), false))

@@ -57,10 +57,10 @@ FROM (
         SELECT b.source_path, b.pid, b.device, p.stream, b.pool, b.owner, b.category, b.py_stack_top, p.pass AS changed,
           p.passes, sum(b.sign) AS blocks, sum(b.sign * b.size) AS bytes
         FROM (
-          -- Each pass with the ids up to it, in pages to find what happens there. Pages are of 256 ids;
+          -- Each pass with the ids up to it, in pages to find what happens there. Pages are of 1024 ids;
           -- beyond 2^26, which only a damaged id is, all are one.
-          SELECT *, unnest(range(greatest(least(previous_id, 67108864), 0) / 256,
-            greatest(least(id, 67108864), 0) / 256 + 1)) AS page
+          SELECT *, unnest(range(greatest(least(previous_id, 67108864), 0) / 1024,
+            greatest(least(id, 67108864), 0) / 1024 + 1)) AS page
           FROM memscope_held_at_marks_passes
         ) AS p
         JOIN (
@@ -68,7 +68,7 @@ FROM (
             AS py_stack_top, size, sign, CASE WHEN sign > 0 THEN malloc_id ELSE free_id END AS id
           FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN memscope_owners($path, on_error => $on_error)
           WHERE malloc_id IS NOT NULL
-        ) AS b ON p.source_path = b.source_path AND p.pid = b.pid AND p.page = greatest(least(b.id, 67108864), 0) / 256
+        ) AS b ON p.source_path = b.source_path AND p.pid = b.pid AND p.page = greatest(least(b.id, 67108864), 0) / 1024
         WHERE (p.device = b.device OR p.device IS NULL AND NOT coalesce(array_has(p.devices, b.device), false))
           AND b.id > p.previous_id AND b.id < p.id
         GROUP BY b.source_path, b.pid, b.device, p.stream, b.pool, b.owner, b.category, b.py_stack_top, p.pass, p.passes

@@ -25,9 +25,9 @@ FROM (
   FROM (
     -- Each step with its ids, from where it begins to where the next one does, in pages to find the blocks in it; and
     -- with the place in the next one where its blocks are looked at. A NULL device stands for those without steps.
-    -- Pages are of 256 ids; beyond 2^26, which only a damaged id is, all are one.
+    -- Pages are of 1024 ids; beyond 2^26, which only a damaged id is, all are one.
     SELECT source_path, pid, device, devices, step, id, next_id, check_id,
-      unnest(range(greatest(least(id, 67108864), 0) / 256, greatest(least(next_id, 67108864), 0) / 256 + 1)) AS page
+      unnest(range(greatest(least(id, 67108864), 0) / 1024, greatest(least(next_id, 67108864), 0) / 1024 + 1)) AS page
     FROM (
       SELECT *, min(CASE WHEN kind = 'open' THEN id END) OVER behind AS next_id,
         min(CASE WHEN kind = 'open' THEN looked_id END) OVER behind AS check_id
@@ -50,7 +50,7 @@ FROM (
     WHERE kind = 'open' AND step > 1 AND check_id IS NOT NULL
   ) AS s
   JOIN memscope_blocks($path, on_error => $on_error) AS b
-    ON s.source_path = b.source_path AND s.pid = b.pid AND s.page = greatest(least(b.malloc_id, 67108864), 0) / 256
+    ON s.source_path = b.source_path AND s.pid = b.pid AND s.page = greatest(least(b.malloc_id, 67108864), 0) / 1024
   WHERE (s.device = b.device OR s.device IS NULL AND NOT coalesce(array_has(s.devices, b.device), false))
     AND b.malloc_id > s.id AND b.malloc_id < s.next_id AND (b.free_id IS NULL OR b.free_id > s.check_id)
     AND b.pool IN ('PTA', 'ATB', 'MINDSPORE') AND (

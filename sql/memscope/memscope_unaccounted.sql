@@ -22,10 +22,10 @@ FROM (
       sum(e.bytes) AS bytes
     FROM (
       -- The ends of steps with the ids up to them, in pages to find what happens there. A NULL device stands for those
-      -- without steps. Pages are of 256 ids; beyond 2^26, which only a damaged id is, all are one.
+      -- without steps. Pages are of 1024 ids; beyond 2^26, which only a damaged id is, all are one.
       SELECT source_path, pid, device, devices, step, previous_id, id,
-        unnest(range(greatest(least(previous_id, 67108864), 0) / 256,
-          greatest(least(id, 67108864), 0) / 256 + 1)) AS page
+        unnest(range(greatest(least(previous_id, 67108864), 0) / 1024,
+          greatest(least(id, 67108864), 0) / 1024 + 1)) AS page
       FROM (
         SELECT *, coalesce(lag(id) OVER (PARTITION BY source_path, pid, device ORDER BY id), -1) AS previous_id
         FROM (
@@ -47,7 +47,7 @@ FROM (
       FROM (VALUES (1), (-1)) AS two(sign) CROSS JOIN memscope_blocks($path, on_error => $on_error)
       WHERE pool IN ('PTA', 'PTA_WORKSPACE', 'ATB', 'MINDSPORE')
     ) AS e
-      ON s.source_path = e.source_path AND s.pid = e.pid AND s.page = greatest(least(e.id, 67108864), 0) / 256
+      ON s.source_path = e.source_path AND s.pid = e.pid AND s.page = greatest(least(e.id, 67108864), 0) / 1024
         AND (s.device = e.device OR s.device IS NULL AND NOT coalesce(array_has(s.devices, e.device), false))
         AND e.id > s.previous_id AND e.id < s.id
     WHERE e.id IS NOT NULL AND e.pool_used IS NOT NULL

@@ -11,7 +11,7 @@ use datafusion::arrow::array::{ArrayRef, Int64Builder, RecordBatch, StringViewBu
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use crate::source::{
-    DataError, Degree, Finding, Format, Host, KeyColumn, KeyType, KeyValue, Layout, Place, ReadError,
+    DataError, Degree, Finding, Format, Host, KeyColumn, KeyType, KeyValue, Kind, Layout, Place, ReadError,
     ReadRequest, Root, Unit, UnitReader,
 };
 
@@ -139,8 +139,12 @@ impl Format for Diagnostics {
             // failed just then.
             let mut tell = |f: &Finding| told.insert((f.file.clone(), f.message.clone())) || *main;
             units.extend(found.findings.into_iter().filter(&mut tell).map(|f| loose(format.as_ref(), f)));
-            let present = found.units.into_iter().filter(|u| *main || !u.files.is_empty());
-            units.extend(present.map(|mut unit| {
+            let (present, absent): (Vec<Unit>, Vec<Unit>) =
+                found.units.into_iter().partition(|u| *main || !u.files.is_empty());
+            // That there is nothing is no finding, unless nobody could look.
+            let unseen = absent.into_iter().flat_map(|u| u.findings).filter(|f| f.kind == Kind::Unreadable);
+            units.extend(unseen.filter(&mut tell).map(|f| loose(format.as_ref(), f)));
+            units.extend(present.into_iter().map(|mut unit| {
                 unit.inner_keys = std::mem::take(&mut unit.keys);
                 unit.keys = outer_keys(format.as_ref(), &unit.inner_keys);
                 unit.findings.retain(|f| tell(f) && (*main || f.is_problem()));

@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
@@ -427,6 +428,13 @@ impl Runner {
         if self.verbose {
             session.voice.remark(format_args!("running the statement in line {}", piece.line));
         }
+        // Once for the whole statement: a signal between two of them would be lost. It listens before anything
+        // is begun, or the system would end the program in the middle of it, with a half-written file left.
+        let asked = asked_to_end(self.at_prompt);
+        tokio::pin!(asked);
+        if let Poll::Ready(asked) = futures::poll!(&mut asked) {
+            return Err(asked);
+        }
         watch.begin();
         let Some(mut job) = self.workers.spawn(async move { session.piece(piece, &text).await }) else {
             return Err(Failure::Query("the worker threads have ended".into()));
@@ -439,9 +447,7 @@ impl Runner {
                 None => std::future::pending().await,
             }
         };
-        // Once for the whole statement: a signal between two of them would be lost.
-        let asked = asked_to_end(self.at_prompt);
-        tokio::pin!(late, asked);
+        tokio::pin!(late);
         let done = loop {
             tokio::select! {
                 done = &mut job => break done.unwrap_or_else(|e| Err(Failure::Query(join_text(&e)))),

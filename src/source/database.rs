@@ -136,7 +136,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 /// none of them is of use here, so they are switched off rather than trusted.
 ///
 /// # Errors
-/// The error of SQLite, also for a schema that is damaged.
+/// The error of SQLite, also for a schema that is damaged, and for a file without bytes.
 pub fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -157,6 +157,14 @@ pub fn connect_database(path: &Path) -> rusqlite::Result<Connection> {
     )?;
     // Opening is lazy: only this reads the file, and with it the whole schema.
     conn.query_row("SELECT count(*) FROM main.sqlite_schema", [], |_| Ok(()))?;
+    // A file without bytes is a database without tables to SQLite. It had some when it was looked at.
+    let pages: i64 = conn.query_row("PRAGMA main.page_count", [], |row| row.get(0))?;
+    if pages == 0 {
+        let message =
+            "it has become empty while it was opened: it is being written anew; run the query again";
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB);
+        return Err(rusqlite::Error::SqliteFailure(code, Some(message.into())));
+    }
     Ok(conn)
 }
 
@@ -242,5 +250,13 @@ mod tests {
         assert_eq!(uri("a/b.db"), "file:a/b.db?mode=ro&immutable=1");
         assert_eq!(uri("/x y/100%?#é.db"), "file:///x%20y/100%25%3F%23%C3%A9.db?mode=ro&immutable=1");
         assert_eq!(uri("//host/b.db"), "file:////host/b.db?mode=ro&immutable=1");
+    }
+
+    /// As it is when a file is emptied after [`check_database`] has looked at it.
+    #[test]
+    fn a_file_without_bytes_is_no_database_without_tables() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = connect_database(file.path()).unwrap_err();
+        assert!(error.to_string().contains("it has become empty while it was opened"), "{error}");
     }
 }

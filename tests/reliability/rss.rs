@@ -14,17 +14,19 @@ use rl_insight_sql::session;
 use super::large::{Input, make};
 use super::own_process;
 use super::pool::FailingPool;
+use super::sample::repository;
 use super::size::pick;
 
 const MB: u64 = 1 << 20;
 
 /// Every table function that reads these inputs row by row.
-const READERS: [(Input, &str); 7] = [
+const READERS: [(Input, &str); 8] = [
     (Input::Profile, "memory_events('{run}')"),
     (Input::Memscope, "memscope_blocks('{run}')"),
     (Input::Dump, "dump_trend('{run}')"),
     (Input::Dump, "dump_trend('{run}', micro_step => false)"),
     (Input::Memscope, "memscope_events('{run}')"),
+    (Input::Memscope, "memscope_block_calls('{run}')"),
     (Input::Memscope, "diagnostics('{run}')"),
     (Input::Profile, "diagnostics('{run}')"),
 ];
@@ -40,8 +42,21 @@ struct Cost {
 
 /// Reads an input to its end in a process of its own.
 fn cost(call: &str) -> Cost {
+    cost_in(call, 2, 8192)
+}
+
+/// The same with so many partitions and rows a batch.
+fn cost_in(call: &str, partitions: usize, batch: usize) -> Cost {
     let sql = OsString::from(format!("SELECT * FROM {call}"));
-    let text = own_process::run("rss::reads_to_the_end", [("RELIABILITY_SQL", sql.as_os_str())]);
+    let [partitions, batch] = [partitions, batch].map(|number| OsString::from(number.to_string()));
+    let text = own_process::run(
+        "rss::reads_to_the_end",
+        [
+            ("RELIABILITY_SQL", &*sql),
+            ("RELIABILITY_PARTITIONS", &*partitions),
+            ("RELIABILITY_BATCH", &*batch),
+        ],
+    );
     let number = |name: &str| {
         let line = text.lines().find_map(|line| line.split(name).nth(1)).unwrap();
         line.trim().split(' ').next().unwrap().parse::<u64>().unwrap()
@@ -53,13 +68,15 @@ fn cost(call: &str) -> Cost {
 #[ignore = "run by other tests, in a process of its own"]
 fn reads_to_the_end() {
     let sql = std::env::var("RELIABILITY_SQL").unwrap();
+    let number = |name| std::env::var(name).unwrap().parse::<usize>().unwrap();
+    let (partitions, batch) = (number("RELIABILITY_PARTITIONS"), number("RELIABILITY_BATCH"));
     let pool = Arc::new(FailingPool::default());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let environment =
             RuntimeEnvBuilder::new().with_memory_pool(Arc::clone(&pool) as _).build_arc().unwrap();
-        let context =
-            session::context_with(session::config().with_target_partitions(2), environment).unwrap();
+        let config = session::config().with_target_partitions(partitions).with_batch_size(batch);
+        let context = session::context_with(config, environment).unwrap();
         let mut rows = context.sql(&sql).await.unwrap().execute_stream().await.unwrap();
         let mut count = 0;
         while let Some(batch) = rows.next().await {
@@ -109,6 +126,18 @@ fn what_grows_within_a_rank_is_reserved() {
             grown <= 2 * reserved + 8 * MB,
             "{call}: {grown} bytes more, and {reserved} of them reserved"
         );
+    }
+}
+
+/// A step that ends at an id which only damage explains reaches over all pages of ids, see the functions of
+/// steps in `sql/memscope`. Each row of them is a batch here, and one of a few bytes takes tens of kilobytes.
+#[test]
+fn an_id_that_damage_made_huge_does_not_cost_memory() {
+    let path = repository("tests/data/memscope_traps/huge_id.csv");
+    for function in &["memscope_fluctuation", "memscope_unaccounted"][..pick(1, 2)] {
+        let cost = cost_in(&format!("{function}('{}')", path.display()), 7, pick(16, 1));
+        println!("{function}: {cost:?}");
+        assert!(cost.peak < pick(300, 4_000) * MB, "{function}: {cost:?}");
     }
 }
 

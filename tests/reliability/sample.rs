@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rl_insight_sql::table::all_table_functions;
 use rusqlite::Connection;
 
 /// A file of this repository.
@@ -76,8 +77,8 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 }
 
 /// Every table function, on the part of the sample that suits it: what to call it, the part, the name of
-/// the function, and its further arguments.
-pub(crate) const CALLS: [(&str, &str, &str, &str); 19] = [
+/// the function, and its further arguments, where `{dir}` is the sample.
+pub(crate) const CALLS: [(&str, &str, &str, &str); 23] = [
     ("events, text", "memory", "memory_events", ""),
     ("events, inside", "memory", "memory_events", "match => 'inside'"),
     ("events, gzip", "memory_gz", "memory_events", ""),
@@ -90,20 +91,33 @@ pub(crate) const CALLS: [(&str, &str, &str, &str); 19] = [
     ("memscope, database", "memscope_db", "memscope_events", ""),
     ("blocks, csv", "memscope", "memscope_blocks", ""),
     ("blocks, database", "memscope_db", "memscope_blocks", ""),
+    ("calls of blocks, csv", "memscope", "memscope_block_calls", ""),
+    ("calls of blocks, database", "memscope_db", "memscope_block_calls", ""),
     ("steps", "memscope", "memscope_steps", ""),
     ("python trace", "memscope", "memscope_python_trace", ""),
+    ("python trace, database", "memscope_db", "memscope_python_trace", ""),
     ("config", "memscope", "memscope_config", ""),
     ("files", "memscope", "memscope_files", ""),
     ("files, database", "memscope_db", "memscope_files", ""),
     ("watch", "watch", "memscope_watch", ""),
+    ("compare", "compare/base", "memscope_compare", "'{dir}/compare/target'"),
     ("diagnostics", "", "diagnostics", ""),
 ];
+
+/// A function that is added later must not be forgotten in [`CALLS`].
+#[test]
+fn every_table_function_is_called() {
+    let called = |name: &str| CALLS.iter().any(|(_, _, function, _)| *function == name);
+    let missing: Vec<&str> = all_table_functions().iter().map(|f| f.name).filter(|n| !called(n)).collect();
+    assert!(missing.is_empty(), "no call of {missing:?}");
+}
 
 /// The call of a table function over a sample.
 pub(crate) fn call(dir: &Path, part: &str, function: &str, arguments: &str, skip: bool) -> String {
     let path = if part.is_empty() { dir.to_path_buf() } else { dir.join(part) };
     let skip = if skip && function != "diagnostics" { "on_error => 'skip'" } else { "" };
-    let arguments: Vec<&str> = [arguments, skip].into_iter().filter(|a| !a.is_empty()).collect();
+    let arguments = arguments.replace("{dir}", &dir.display().to_string());
+    let arguments: Vec<&str> = [arguments.as_str(), skip].into_iter().filter(|a| !a.is_empty()).collect();
     let comma = if arguments.is_empty() { "" } else { ", " };
     format!("{function}('{}'{comma}{})", path.display(), arguments.join(", "))
 }

@@ -59,6 +59,20 @@ pub(super) fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
+/// Names of what can be selected from like a table but holds no rows of its own, with what it is: views and
+/// virtual tables.
+pub(super) fn no_tables(connection: &Connection) -> rusqlite::Result<Vec<(String, &'static str)>> {
+    let mut statement = connection.prepare(
+        "SELECT name, type FROM main.sqlite_schema
+         WHERE type = 'view' OR type = 'table' AND rootpage IS NOT NULL AND rootpage <= 0 ORDER BY name",
+    )?;
+    let found = statement.query_map([], |row| {
+        let kind: String = row.get(1)?;
+        Ok((row.get(0)?, if kind == "view" { "a view" } else { "a virtual table" }))
+    })?;
+    found.collect()
+}
+
 /// Names of the columns of a table.
 pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     // Not from a statement: that panics at a name that is not UTF-8.

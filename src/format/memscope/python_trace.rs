@@ -1,6 +1,7 @@
 //! `memscope_python_trace`: calls of Python functions, on the clock of the events.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
@@ -13,7 +14,7 @@ use crate::source::{
 };
 
 use super::columns::{RowColumns, UnitColumns};
-use super::database;
+use super::database::{self, DumpError};
 use super::layout::{self, FileKind, TRACE_CSV};
 use super::lines::{Lines, check_text, split_right};
 use super::number;
@@ -59,10 +60,10 @@ impl Format for MemscopePythonTrace {
             Lines::behind_header(HEADER, path, host.as_ref())?.map(Source::Csv)
         } else {
             match database::open(path, host.as_ref())? {
-                Some(connection) => match database::tables(&connection) {
-                    Ok(tables) => {
-                        let tables = tables.into_iter().filter(|t| t.starts_with("python_trace_")).collect();
-                        Some(Source::Db { connection, tables, after: i64::MIN })
+                Some(connection) => match trace_tables(&connection, path) {
+                    Ok((tables, notes)) => {
+                        notes.into_iter().try_for_each(|note| host.report(note))?;
+                        Some(Source::Db { connection, tables, from: i64::MIN })
                     }
                     Err(e) => {
                         host.report(database::broken(path, &e))?;
@@ -72,8 +73,30 @@ impl Format for MemscopePythonTrace {
                 None => None,
             }
         };
-        Ok(Box::new(TraceReader { unit: unit.clone(), request: request.clone(), host, source, row: 0 }))
+        Ok(Box::new(TraceReader {
+            unit: unit.clone(),
+            request: request.clone(),
+            host,
+            source,
+            row: 0,
+            rest: None,
+        }))
     }
+}
+
+/// How the names of tables with traces begin.
+const TABLES: &str = "python_trace_";
+
+/// The tables with traces, and a note on each view of such a name: anything may be behind one, so it is not
+/// read, and nobody shall miss its rows without a word.
+fn trace_tables(connection: &Connection, path: &Path) -> rusqlite::Result<(VecDeque<String>, Vec<Finding>)> {
+    let tables = database::tables(connection)?.into_iter().filter(|t| t.starts_with(TABLES)).collect();
+    let others = database::no_tables(connection)?.into_iter().filter(|(name, _)| name.starts_with(TABLES));
+    let note = |(name, what): (String, _)| {
+        let message = format!("this is {what}, no table: the rows that it shows are not read");
+        Finding::note(Kind::Unused, path, message).at(Place::Key(name))
+    };
+    Ok((tables, others.map(note).collect()))
 }
 
 /// The first line of a csv.
@@ -81,7 +104,7 @@ const HEADER: &str = "FuncInfo,StartTime(ns),EndTime(ns),Thread Id,Process Id";
 
 enum Source {
     Csv(Lines),
-    Db { connection: Connection, tables: VecDeque<String>, after: i64 },
+    Db { connection: Connection, tables: VecDeque<String>, from: i64 },
 }
 
 /// Reads one file.
@@ -91,7 +114,13 @@ struct TraceReader {
     host: Arc<dyn Host>,
     source: Option<Source>,
     row: i64,
+    /// Rows that were read and not handed out yet.
+    rest: Option<RecordBatch>,
 }
+
+/// Rows that are taken from a table at a time, whatever the size of batches: in a damaged table it decides
+/// what is found, and what is found must not depend on the batches.
+const TABLE_ROWS: usize = 8192;
 
 /// One call; times and numbers as written, `N/A` when they are not known.
 struct Call<'a> {
@@ -170,27 +199,31 @@ fn number_in(value: ValueRef<'_>) -> Result<Option<i64>, &'static str> {
     }
 }
 
-/// Reads up to `most` rows of a table behind a rowid; gives the last rowid when there may be more. What is
+/// Reads up to [`TABLE_ROWS`] rows of a table from a rowid on; gives the next rowid when there may be more. What is
 /// wrong with rows that are left out goes to `bad`.
 fn read_table(
     connection: &Connection,
     table: &str,
-    after: i64,
-    most: usize,
+    from: i64,
     row_no: &mut i64,
     rows: &mut Rows,
     bad: &mut Vec<String>,
-) -> rusqlite::Result<Option<i64>> {
+) -> Result<Option<i64>, DumpError> {
     let sql = format!(
         "SELECT rowid, \"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\" \
-         FROM main.{} WHERE rowid > ?1 ORDER BY rowid LIMIT ?2",
+         FROM main.{} WHERE rowid >= ?1 ORDER BY rowid LIMIT {TABLE_ROWS}",
         quoted_name(table)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut found = statement.query((after, i64::try_from(most).unwrap_or(i64::MAX)))?;
-    let (mut last, mut n) = (after, 0);
+    let mut found = statement.query([from])?;
+    let (mut next, mut n) = (Some(from), 0);
     while let Some(row) = found.next()? {
-        last = row.get(0)?;
+        let number: i64 = row.get(0)?;
+        // In a damaged file a page can be linked to again and again: that would never end.
+        if next.is_none_or(|next| number < next) {
+            return Err(DumpError::OutOfOrder(number));
+        }
+        next = number.checked_add(1);
         n += 1;
         *row_no += 1;
         let func = match row.get_ref(1)? {
@@ -216,7 +249,7 @@ fn read_table(
             }
         }
     }
-    Ok((n == most).then_some(last))
+    Ok(next.filter(|_| n == TABLE_ROWS))
 }
 
 impl UnitReader for TraceReader {
@@ -224,20 +257,33 @@ impl UnitReader for TraceReader {
         if self.host.stopped() {
             return Err(ReadError::Stopped);
         }
+        let rest = match self.rest.take() {
+            Some(rest) => Some(rest),
+            None => self.read_on()?,
+        };
+        let Some(rest) = rest else { return Ok(None) };
+        let most = self.request.batch_rows.max(1).min(rest.num_rows());
+        let behind = rest.num_rows() - most;
+        self.rest = (behind > 0).then(|| rest.slice(most, behind));
+        Ok(Some(rest.slice(0, most)))
+    }
+}
+
+impl TraceReader {
+    /// The next rows, at least one; `None` at the end.
+    fn read_on(&mut self) -> Result<Option<RecordBatch>, ReadError> {
         let mut rows = Rows::new(&self.request.projection, Trace::ALL, Trace::SPECS);
         match self.source.take() {
             Some(Source::Csv(mut lines)) => {
                 let more = self.read_csv(&mut lines, &mut rows)?;
                 self.source = more.then_some(Source::Csv(lines));
             }
-            Some(Source::Db { connection, mut tables, mut after }) => {
-                let most = self.request.batch_rows.max(1);
+            Some(Source::Db { connection, mut tables, mut from }) => {
                 let mut bad = vec![];
                 while rows.rows() == 0
                     && let Some(table) = tables.front()
                 {
-                    let read =
-                        read_table(&connection, table, after, most, &mut self.row, &mut rows, &mut bad);
+                    let read = read_table(&connection, table, from, &mut self.row, &mut rows, &mut bad);
                     let place = Place::Key(table.clone());
                     self.host.count(Counter::RowsRead, bad.len() as u64);
                     self.host.count(Counter::RowsLeftOut, bad.len() as u64);
@@ -248,18 +294,18 @@ impl UnitReader for TraceReader {
                     let more = match read {
                         Ok(more) => more,
                         Err(e) => {
-                            self.host.report(database::broken(self.unit.path(), &e))?;
+                            self.host.report(e.finding(self.unit.path()))?;
                             None
                         }
                     };
-                    after = more.unwrap_or(i64::MIN);
+                    from = more.unwrap_or(i64::MIN);
                     if more.is_none() {
                         tables.pop_front();
                         self.row = 0;
                     }
                 }
                 self.host.count(Counter::RowsRead, rows.rows() as u64);
-                self.source = Some(Source::Db { connection, tables, after });
+                self.source = Some(Source::Db { connection, tables, from });
             }
             None => {}
         }

@@ -191,7 +191,8 @@ impl Format for DumpTrend {
                            (it is not written with extra_info=false); micro_step => false does without it";
             return vec![Finding::problem(Kind::Missing, layout::construct_path(unit), message)];
         }
-        vec![]
+        // Of files that could not be looked at.
+        unit.problems().collect()
     }
 
     fn open(

@@ -134,12 +134,15 @@ impl Dump<'_> {
     }
 
     fn unit(&self, micro_step: bool) -> Unit {
-        let file = |part: &str, name: &str| {
+        let mut findings = vec![];
+        let mut file = |part: &str, name: &str| {
             let path = self.rank_dir.path.join(name);
             let bytes = match look_at(&path) {
                 Ok(meta) => meta.filter(fs::Metadata::is_file)?.len(),
-                // Reading it tells why.
-                Err(_) => 0,
+                Err(e) => {
+                    findings.push(unknown(&path, &e));
+                    0
+                }
             };
             Some(UnitFile { part: part.to_owned(), path, bytes })
         };
@@ -158,7 +161,7 @@ impl Dump<'_> {
             source_path: self.rank_dir.path.join(DUMP).display().to_string(),
             form: FORM.to_owned(),
             files,
-            findings: vec![],
+            findings,
         }
     }
 }

@@ -13,7 +13,8 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
 use rl_insight_sql::format::ascend_profile::{MemoryEvents, MemoryRecords};
 use rl_insight_sql::format::memscope::{
-    MemscopeBlocks, MemscopeConfig, MemscopeEvents, MemscopePythonTrace, MemscopeSteps, MemscopeWatch,
+    MemscopeBlockCalls, MemscopeBlocks, MemscopeConfig, MemscopeEvents, MemscopePythonTrace, MemscopeSteps,
+    MemscopeWatch,
 };
 use rl_insight_sql::format::msprobe_dump::{DumpTrend, Scope, TrendOptions};
 use rl_insight_sql::source::{
@@ -129,8 +130,8 @@ fn try_format(format: &dyn Format, root: &Path, exact: bool) -> u64 {
     let (_, refused) = read(format, &layout.units, 8192, 2, true);
     let problems = one.findings.iter().any(Finding::is_problem);
     assert_eq!(refused, problems, "strict and tolerant disagree: {:?}", one.findings);
-    // In blocks and steps a row is not one of the file's, and a dump with repeated keys is read twice.
-    if !["memscope_blocks", "memscope_steps", "dump_trend"].contains(&format.name()) {
+    // In blocks, their calls and steps a row is not one of the file's, and a dump with repeated keys is read twice.
+    if !["memscope_blocks", "memscope_block_calls", "memscope_steps", "dump_trend"].contains(&format.name()) {
         // What a note says was not read counts as well.
         let unused = one.findings.iter().filter(|f| f.kind == Kind::Unused).map(|f| f.count).sum::<u64>();
         assert!(
@@ -313,13 +314,15 @@ const RECORD: &[&str] = &[
 
 #[test]
 fn memscope_csv() {
-    let formats: [&dyn Format; 3] = [&MemscopeEvents, &MemscopeBlocks, &MemscopeSteps];
+    let calls = [false, true].map(MemscopeBlockCalls::new);
+    let formats: [&dyn Format; 5] = [&MemscopeEvents, &MemscopeBlocks, &MemscopeSteps, &calls[0], &calls[1]];
     fuzz_file("memscope_csv", "memscope_dump_<time>.csv", RECORD, &formats);
 }
 
 #[test]
 fn memscope_db() {
-    let formats: [&dyn Format; 3] = [&MemscopeEvents, &MemscopeBlocks, &MemscopePythonTrace];
+    let calls = MemscopeBlockCalls::default();
+    let formats: [&dyn Format; 4] = [&MemscopeEvents, &MemscopeBlocks, &calls, &MemscopePythonTrace];
     fuzz_file("memscope_db", "python_trace_<pid> in memscope_dump_<time>.db", RECORD, &formats);
 }
 

@@ -89,29 +89,94 @@ fn a_page_of_a_database_that_is_linked_to_again_ends_the_reading() {
         columns.join(",")
     ))
     .unwrap();
-    let root: i64 = db
-        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'memscope_dump'", [], |row| row.get(0))
-        .unwrap();
     drop(db);
     let ids = || {
         let (rows, notes) = read(&MemscopeEvents, &[&path], &["id"]);
         (rows.len(), notes.findings().iter().map(ToString::to_string).collect::<Vec<_>>())
     };
     assert_eq!(ids(), (100, vec![]));
-    // The root links to the leaves: its second link becomes the first one again.
-    let mut bytes = fs::read(&path).unwrap();
+    link_again(&path, "memscope_dump");
+    let (rows, findings) = ids();
+    assert!(rows < 100, "{rows}");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].contains("rows are out of order at rowid 1;"), "{findings:?}");
+}
+
+/// Damages a table with pages of 512 bytes: the second link of its root becomes the first one again.
+fn link_again(path: &Path, table: &str) {
+    let db = rusqlite::Connection::open(path).unwrap();
+    let root: i64 = db
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0))
+        .unwrap();
+    drop(db);
+    let mut bytes = fs::read(path).unwrap();
     let root = (root as usize - 1) * 512;
+    // The root of a table that links to other pages.
     assert_eq!(bytes[root], 5);
     let cell = |n: usize| {
         root + usize::from(u16::from_be_bytes([bytes[root + 12 + 2 * n], bytes[root + 13 + 2 * n]]))
     };
     let (first, second) = (cell(0), cell(1));
     bytes.copy_within(first..first + 4, second);
-    fs::write(&path, bytes).unwrap();
-    let (rows, findings) = ids();
-    assert!(rows < 100, "{rows}");
-    assert_eq!(findings.len(), 1, "{findings:?}");
-    assert!(findings[0].contains("rows are out of order at rowid 1;"), "{findings:?}");
+    fs::write(path, bytes).unwrap();
+}
+
+const TRACE_COLUMNS: &str = "\"FuncInfo\", \"StartTime(ns)\", \"EndTime(ns)\", \"Thread Id\", \"Process Id\"";
+
+/// However many rows are read at a time.
+#[test]
+fn traces_in_pages_that_come_again_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("memscope_dump_1.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "PRAGMA page_size = 512; CREATE TABLE python_trace_1 ({TRACE_COLUMNS});
+         WITH RECURSIVE n(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM n WHERE n < 100)
+         INSERT INTO python_trace_1 SELECT 'f' || n, n, n, 1, 1 FROM n"
+    ))
+    .unwrap();
+    drop(db);
+    let calls = |batch_rows| {
+        let unit = &units(&MemscopePythonTrace, &[&path])[0];
+        let mut request = ReadRequest::new(projection(&MemscopePythonTrace, &["func"]));
+        request.batch_rows = batch_rows;
+        let notes = Arc::new(Notes::default());
+        let mut reader = MemscopePythonTrace.open(unit, &request, Arc::clone(&notes) as _).unwrap();
+        let mut rows = 0;
+        while let Some(batch) = reader.next_batch().unwrap() {
+            rows += batch.num_rows();
+            assert!(rows <= 100, "rows come again and again, {batch_rows} at a time");
+        }
+        (rows, notes.findings().iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    assert_eq!(calls(7), (100, vec![]));
+    link_again(&path, "python_trace_1");
+    for batch_rows in [5, 7, 8192] {
+        let (_, findings) = calls(batch_rows);
+        assert!(findings.len() == 1 && findings[0].contains("rows are out of order"), "{findings:?}");
+    }
+}
+
+#[test]
+fn traces_have_the_rows_of_tables_and_a_note_on_views() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("memscope_dump_1.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "CREATE TABLE python_trace_7 ({TRACE_COLUMNS});
+         INSERT INTO python_trace_7 (rowid, \"FuncInfo\")
+             VALUES (-9223372036854775808, 'first'), (9223372036854775807, 'last');
+         CREATE TABLE other ({TRACE_COLUMNS}); INSERT INTO other (\"FuncInfo\") VALUES ('of another table');
+         CREATE VIEW python_trace_8 AS SELECT * FROM other;
+         CREATE VIEW all_calls AS SELECT * FROM other;"
+    ))
+    .unwrap();
+    drop(db);
+    let (rows, notes) = read(&MemscopePythonTrace, &[&path], &["func"]);
+    assert_eq!((rows, notes.problems()), (vec!["first".to_owned(), "last".into()], 0));
+    let said: Vec<String> = notes.findings().iter().map(ToString::to_string).collect();
+    let expected = "python_trace_8: this is a view, no table: the rows that it shows are not read";
+    assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
 }
 
 #[test]
