@@ -39,8 +39,10 @@ const CALLS: [&str; 12] = [
 /// So many failures say enough.
 const ENOUGH: usize = 6;
 
-/// What DataFusion says of what it does not do; such queries are counted, and must be few.
-const NOT_DONE: [&str; 3] = ["not implemented", "does not support logical expression", "not supported"];
+/// What DataFusion says of what it does not do; such queries are counted, and must be few. The last is its
+/// own check of a plan, which now and then refuses a UNION ALL that is to be ordered.
+const NOT_DONE: [&str; 4] =
+    ["not implemented", "does not support logical expression", "not supported", "SanityCheckPlan"];
 
 /// Rows that SQLite gives, as texts.
 fn rows_of_sqlite(connection: &Connection, sql: &str) -> Vec<Vec<String>> {
