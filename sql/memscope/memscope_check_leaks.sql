@@ -35,7 +35,7 @@ FROM (
 WHERE event = 'MALLOC' AND id <= b AND freed_at IS NULL AND
   -- The marks that there are, if the three that are asked for are not among them.
   (
-    SELECT must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) > $start_index + 2, concat('memscope_check_leaks: ',
+    SELECT must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) - 2 > $start_index, concat('memscope_check_leaks: ',
       CASE WHEN bool_or(name = $mark) THEN concat('start_index ', $start_index, ' needs 3 marks ''', $mark,
         ''' from that one on, there are ', max(marks) FILTER (WHERE name = $mark), ' (0 to ',
         max(marks) FILTER (WHERE name = $mark) - 1, ')')

@@ -15,8 +15,8 @@
 -- their process; an address that is allocated again had been released, though its FREE is missing.
 WITH memscope_leaks_window AS (
   -- The three marks of each device; a NULL device stands for those that have no marks of their own.
-  SELECT source_path, pid, device, devices, ids[$start_index + 1] AS a, ids[$start_index + 2] AS b,
-    ids[$start_index + 3] AS c
+  SELECT source_path, pid, device, devices, ids[least($start_index, 2147483647) + 1] AS a,
+    ids[least($start_index, 2147483647) + 2] AS b, ids[least($start_index, 2147483647) + 3] AS c
   FROM (
     SELECT source_path, pid, device, devices, array_agg(id ORDER BY id) AS ids
     FROM (
@@ -31,7 +31,7 @@ WITH memscope_leaks_window AS (
             SELECT unnest((
               -- The marks of this name in all processes; where the three that are asked for are not among them, the
               -- error says which marks there are.
-              SELECT CASE WHEN must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) > $start_index + 2, concat(
+              SELECT CASE WHEN must(coalesce(max(marks) FILTER (WHERE name = $mark), 0) - 2 > $start_index, concat(
                   'memscope_leaks: ', CASE WHEN bool_or(name = $mark) THEN concat('start_index ', $start_index,
                     ' needs 3 marks ''', $mark, ''' from that one on, there are ',
                     max(marks) FILTER (WHERE name = $mark), ' (0 to ', max(marks) FILTER (WHERE name = $mark) - 1, ')')

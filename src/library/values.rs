@@ -189,8 +189,8 @@ fn given(argument: &Expr) -> Given {
     let number = |text: &str, sign: f64| match text.parse::<f64>() {
         Ok(value) => Given::Number {
             value: sign * value,
-            // A value of a parameter has its sign in it.
-            whole: text.strip_prefix('-').unwrap_or(text).bytes().all(|b| b.is_ascii_digit()),
+            // A value of a parameter has its sign in it. What has more than 64 bits is no integer in SQL either.
+            whole: text.parse::<i64>().is_ok(),
         },
         Err(_) => Given::Unknown,
     };
@@ -263,6 +263,7 @@ mod tests {
             bad.iter()
                 .for_each(|argument| assert!(refused(&values, argument).is_some(), "{values:?} {argument}"));
         }
+        assert!(refused(&of("integer >= 0"), "18446744073709551616").is_some());
         let said = refused(&of("integer >= 0 or 'all'"), "-1").unwrap();
         assert_eq!(said, "is -1, expected an integer of at least 0 or 'all'");
         let path = Values::new("path", None, None).unwrap();

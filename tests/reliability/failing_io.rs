@@ -242,11 +242,13 @@ impl Case<'_> {
             rows.iter().filter(move |row| !old.is_some_and(|old| old.contains(row)))
         });
         match self.function {
-            // Of a file that grows it tells the size when it was listed, and the rows when it was read.
-            "diagnostics" if self.kind == "grow" => {
-                new.into_iter().all(|row| row.starts_with("unit|") && row.contains(&file))
+            // Of a file that grows it may tell the size when it was listed, and the rows when it was read.
+            "diagnostics" => {
+                let new: Vec<&String> = new.collect();
+                let problem = |row: &&String| row.starts_with("problem|") && row.contains(&file);
+                let unit = |row: &&String| row.starts_with("unit|") && row.contains(&file);
+                new.iter().any(|row| problem(row)) || (self.kind == "grow" && new.iter().all(|row| unit(row)))
             }
-            "diagnostics" => new.into_iter().any(|row| row.starts_with("problem|") && row.contains(&file)),
             // It estimates from what is there, and says what is odd about it.
             "memscope_files" => new.into_iter().all(|row| {
                 let said =
