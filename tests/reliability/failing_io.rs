@@ -247,7 +247,7 @@ impl Case<'_> {
                 let new: Vec<&String> = new.collect();
                 let problem = |row: &&String| row.starts_with("problem|") && row.contains(&file);
                 let unit = |row: &&String| row.starts_with("unit|") && row.contains(&file);
-                new.iter().any(|row| problem(row)) || (self.kind == "grow" && new.iter().all(|row| unit(row)))
+                new.iter().any(problem) || (self.kind == "grow" && new.iter().all(unit))
             }
             // It estimates from what is there, and says what is odd about it.
             "memscope_files" => new.into_iter().all(|row| {

@@ -556,10 +556,17 @@ pub fn missing_table(output: PathBuf, file: &str, message: &str) -> Finding {
 }
 
 /// Whether a table of this kind lies where a unit's tables are expected.
-pub fn has_table(unit: &Unit, part: &str) -> bool {
+///
+/// # Errors
+/// When the directory is there and cannot be listed.
+pub fn has_table(unit: &Unit, part: &str) -> Result<bool, Finding> {
     let is_part = |name: &OsStr| table_part(&name.to_string_lossy()) == Some(part);
-    list_directory(&output_directory(unit))
-        .is_ok_and(|all| all.iter().any(|entry| is_part(&entry.file_name())))
+    let directory = output_directory(unit);
+    match list_directory(&directory) {
+        Ok(all) => Ok(all.iter().any(|entry| is_part(&entry.file_name()))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(unlisted(&directory, &e)),
+    }
 }
 
 /// The directory in which a unit's tables are expected, for messages.

@@ -42,13 +42,19 @@ impl Format for MemoryRecords {
         // The profiler can leave this table out of a profile that is good otherwise. Where no profile
         // has it, the question is a mistake, and each of them says so.
         if layout.units.iter().any(|unit| !unit.files.is_empty()) {
-            let lacks = |unit: &Unit| unit.files.is_empty() && layout::has_table(unit, OPERATOR_MEMORY);
-            let (without, units): (Vec<Unit>, Vec<Unit>) = layout.units.into_iter().partition(lacks);
-            layout.units = units;
-            layout.findings.extend(without.iter().map(|unit| {
-                let file = layout::output_directory(unit).join("memory_record.csv");
-                Finding::note(Kind::Missing, file, "file not found: this profile has no level over time")
-            }));
+            for unit in std::mem::take(&mut layout.units) {
+                let file = || layout::output_directory(&unit).join("memory_record.csv");
+                let lacks = || layout::has_table(&unit, OPERATOR_MEMORY);
+                match unit.files.is_empty().then(lacks) {
+                    None | Some(Ok(false)) => layout.units.push(unit),
+                    Some(Ok(true)) => layout.findings.push(Finding::note(
+                        Kind::Missing,
+                        file(),
+                        "file not found: this profile has no level over time",
+                    )),
+                    Some(Err(unlisted)) => layout.findings.push(unlisted),
+                }
+            }
         }
         Ok(layout)
     }
