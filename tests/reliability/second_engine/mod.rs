@@ -110,7 +110,7 @@ impl Columns for SessionContext {
 
 #[test]
 fn sqlite_has_the_same_answers() {
-    let rounds = size::pick(600, 30_000);
+    let rounds = size::pick(60, 30_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let sessions: Vec<SessionContext> = [(1, 8192), (2, 7), (3, 8192), (7, 1)]
         .map(|(partitions, batch)| {
