@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`reference`](mod@reference) | what functions and their columns are, as lists and as a page |
 //! | [`session`] | registers everything; what an embedder calls |
-//! | [`remedy`] | faults of the engine that make answers wrong, and what keeps a session from them |
+//! | [`remedy`] | faults of the engine that make answers wrong or end the process, and what keeps a session from them |
 //! | [`overview`] | what lies below a path: for a first look, and for views over it |
 //! | [`library`] | SQL files that are table functions with named parameters |
 //! | [`function`] | scalar functions, such as those that read call stacks |

@@ -4,6 +4,11 @@ mod shell;
 
 use std::process::ExitCode;
 
+use rl_insight_sql::sink::remove_unfinished_files;
+
 fn main() -> ExitCode {
-    shell::run(std::env::args_os())
+    let code = shell::run(std::env::args_os());
+    // A thread that is in the middle of something ends with the program, and can clean up no more.
+    remove_unfinished_files();
+    code
 }

@@ -1,21 +1,25 @@
-//! Faults of DataFusion 55 that make answers wrong, and what keeps a session from them.
+//! Faults of DataFusion 55 that make answers wrong or end the process, and what keeps a session from them.
 //!
-//! Each is a rule of its own that comes before the rules with the fault, so that they can be taken away
-//! one by one when the engine is mended.
+//! Each is a rule of its own that comes before the rules with the fault, or stands around a function, so that
+//! they can be taken away one by one when the engine is mended.
 
 mod grouping_sets;
+mod growing_functions;
+mod in_among_nulls;
 mod same_names;
 mod unnest_keys;
 
 use std::sync::Arc;
 
 use datafusion::common::Result;
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::prelude::SessionContext;
 
 use grouping_sets::GroupingSets;
+use in_among_nulls::InAmongNulls;
 use same_names::FiltersByName;
 pub use unnest_keys::changes_nothing;
 use unnest_keys::{PlanWithoutNodes, RelationsWithoutKeys, UnnestWithoutKeys};
@@ -32,8 +36,9 @@ pub fn apply(context: &SessionContext) -> Result<()> {
     }
     let rules = FiltersByName::guard(state.physical_optimizers().iter().cloned());
     let rules = std::iter::once(rule).chain(rules).collect();
-    let analyzer: Arc<dyn AnalyzerRule + Send + Sync> = Arc::new(UnnestWithoutKeys);
-    let analyzers = state.analyzer().rules.iter().cloned().chain([analyzer]).collect();
+    let analyzers: [Arc<dyn AnalyzerRule + Send + Sync>; 2] =
+        [Arc::new(UnnestWithoutKeys), Arc::new(InAmongNulls)];
+    let analyzers = state.analyzer().rules.iter().cloned().chain(analyzers).collect();
     let planner = Arc::new(PlanWithoutNodes::new(Arc::clone(state.query_planner())));
     let id = state.session_id().to_owned();
     let builder = SessionStateBuilder::new_from_existing(state)
@@ -41,6 +46,15 @@ pub fn apply(context: &SessionContext) -> Result<()> {
         .with_physical_optimizer_rules(rules)
         .with_analyzer_rules(analyzers)
         .with_query_planner(planner);
-    *context.state_ref().write() = builder.build();
+    let mut state = builder.build();
+    let functions: Vec<_> = state
+        .scalar_functions()
+        .values()
+        .filter_map(|function| growing_functions::bounded(function))
+        .collect();
+    for function in functions {
+        state.register_udf(Arc::new(function))?;
+    }
+    *context.state_ref().write() = state;
     context.register_relation_planner(Arc::new(RelationsWithoutKeys))
 }

@@ -20,6 +20,7 @@ mod row_pages;
 mod sqlite_table;
 mod staged_database;
 mod staged_file;
+mod staged_store;
 pub mod trend_db;
 mod whole_file;
 
@@ -30,7 +31,7 @@ pub use export::{Export, ExportOption, ExportPlan, ExportRequest, Opener, Remark
 pub use export_format::ExportFormatFactory;
 pub use export_sink::REMARKS;
 pub use own_texts::with_own_texts;
-pub use staged_file::StagedFile;
+pub use staged_file::{StagedFile, remove_unfinished_files};
 pub use whole_file::whole_file_formats;
 
 /// Everything that can stand behind `STORED AS` in a COPY besides the formats of DataFusion.

@@ -1,15 +1,31 @@
 //! A file that is there as a whole or not at all.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::SinkError;
 
 /// How the names of files end that are not complete yet.
 const SUFFIX: &str = ".staged";
+
+/// The files of this process that are not complete yet. `None` when the process is about to end.
+static UNFINISHED: Mutex<Option<BTreeSet<PathBuf>>> = Mutex::new(Some(BTreeSet::new()));
+
+fn unfinished() -> MutexGuard<'static, Option<BTreeSet<PathBuf>>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes all files of this process that are not complete, and keeps new ones from being made: what a
+/// program does last, when it ends while threads that write may still be at it. Targets stay as they are.
+pub fn remove_unfinished_files() {
+    for staged in unfinished().take().into_iter().flatten() {
+        let _ = fs::remove_file(staged);
+    }
+}
 
 /// A new file beside its target. It takes the target's place when it is published, and disappears
 /// when it is dropped before.
@@ -20,7 +36,7 @@ pub struct StagedFile {
     published: bool,
     /// Locked as long as it is being written: a file that nobody has locked was left by a process that
     /// was killed.
-    _lock: File,
+    file: File,
 }
 
 impl StagedFile {
@@ -33,39 +49,34 @@ impl StagedFile {
     /// When the target is a directory, or the system does not allow a file there.
     pub fn create(target: &Path) -> Result<Self, SinkError> {
         let (directory, prefix) = prepare(target)?;
+        let error = SinkError::io(target, "create a file beside it");
+        let mut unfinished = unfinished();
+        let Some(unfinished) = unfinished.as_mut() else {
+            return Err(error(io::Error::new(io::ErrorKind::Interrupted, "the program ends")));
+        };
         for attempt in 0u32.. {
             let staged = directory.join(format!("{prefix}{}-{attempt}{SUFFIX}", std::process::id()));
             match private_file(&staged) {
-                Ok(file) => return Ok(Self::new(target, staged, file)),
+                Ok(file) => {
+                    // Some file systems have no locks; there nobody takes a file for abandoned either.
+                    let _ = file.try_lock();
+                    unfinished.insert(staged.clone());
+                    return Ok(Self { target: target.to_owned(), staged, published: false, file });
+                }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < 1000 => {}
-                Err(e) => return Err(SinkError::io(target, "create a file beside it")(e)),
+                Err(e) => return Err(error(e)),
             }
         }
-        Err(SinkError::io(target, "create a file beside it")(io::ErrorKind::AlreadyExists.into()))
+        Err(error(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// A name for [`StagedFile::create_as`], for those who must know it long before. Nothing is created.
-    pub(super) fn reserve(target: &Path) -> PathBuf {
-        // Nobody else draws the same number.
-        let number = RandomState::new().build_hasher().finish();
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        directory_of(target).join(format!(".{name}.{}-{number}{SUFFIX}", std::process::id()))
-    }
-
-    /// As [`StagedFile::create`], under a name from [`StagedFile::reserve`].
+    /// Another handle of it, which writes where the others are. What is written to it when the file has
+    /// been dropped is lost, and disturbs nothing.
     ///
     /// # Errors
-    /// As [`StagedFile::create`].
-    pub(super) fn create_as(target: &Path, staged: PathBuf) -> Result<Self, SinkError> {
-        prepare(target)?;
-        let file = private_file(&staged).map_err(SinkError::io(target, "create a file beside it"))?;
-        Ok(Self::new(target, staged, file))
-    }
-
-    fn new(target: &Path, staged: PathBuf, file: File) -> Self {
-        // Some file systems have no locks; there nobody takes a file for abandoned either.
-        let _ = file.try_lock();
-        Self { target: target.to_owned(), staged, published: false, _lock: file }
+    /// When the system has no more handles.
+    pub(super) fn handle(&self) -> Result<File, SinkError> {
+        self.file.try_clone().map_err(SinkError::io(&self.target, "open the file beside it"))
     }
 
     /// The file to write to.
@@ -88,11 +99,18 @@ impl StagedFile {
             .map_err(SinkError::io(&self.target, "make sure that it is on the disk"))?;
         fs::rename(&self.staged, &self.target).map_err(SinkError::io(&self.target, "put it in its place"))?;
         self.published = true;
+        self.finished();
         // The new name is safe only when the directory is; some file systems cannot do that.
         if let Ok(directory) = File::open(directory_of(&self.target)) {
             let _ = directory.sync_all();
         }
         Ok(())
+    }
+
+    fn finished(&self) {
+        if let Some(unfinished) = unfinished().as_mut() {
+            unfinished.remove(&self.staged);
+        }
     }
 }
 
@@ -100,6 +118,7 @@ impl Drop for StagedFile {
     fn drop(&mut self) {
         if !self.published {
             let _ = fs::remove_file(&self.staged);
+            self.finished();
         }
     }
 }
@@ -135,14 +154,8 @@ fn remove_abandoned(directory: &Path, prefix: &str) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        // The engine writes to a name with a number behind it first. Nobody locks that file, so it is in use
-        // as long as the one without the number is.
-        let (base, part) = match name.rsplit_once('#') {
-            Some((base, number)) if number.bytes().all(|b| b.is_ascii_digit()) => (base, true),
-            _ => (&*name, false),
-        };
         let ours =
-            base.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|number| {
+            name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX)).is_some_and(|number| {
                 number.split_once('-').is_some_and(|(pid, attempt)| {
                     [pid, attempt].iter().all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
                 })
@@ -152,14 +165,8 @@ fn remove_abandoned(directory: &Path, prefix: &str) {
             let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
             age.is_some_and(|age| age > Duration::from_secs(1))
         };
-        if ours && old() {
-            let unused = match File::open(directory.join(base)) {
-                Ok(file) => file.try_lock().is_ok(),
-                Err(e) => part && e.kind() == io::ErrorKind::NotFound,
-            };
-            if unused {
-                let _ = fs::remove_file(entry.path());
-            }
+        if ours && old() && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }
@@ -195,18 +202,18 @@ mod tests {
     fn what_a_killed_process_left_is_removed() {
         let dir = tempfile::tempdir().expect("a directory");
         let target = dir.path().join("x.csv");
-        let (abandoned, mine) = (StagedFile::reserve(&target), StagedFile::reserve(&target));
-        let part = |staged: &Path| PathBuf::from(format!("{}#1", staged.display()));
-        let written = StagedFile::create_as(&target, mine.clone()).expect("created");
-        for path in [abandoned.clone(), part(&abandoned), part(&mine), dir.path().join(".x.csv.notes.staged")]
-        {
+        let (abandoned, others) =
+            (dir.path().join(".x.csv.1-0.staged"), dir.path().join(".x.csv.notes.staged"));
+        let written = StagedFile::create(&target).expect("created");
+        let mine = written.path().to_owned();
+        for path in [&abandoned, &mine, &others] {
             fs::write(path, "half").expect("written");
         }
         std::thread::sleep(Duration::from_millis(1100));
         drop(StagedFile::create(&target).expect("created"));
-        assert!(!abandoned.exists() && !part(&abandoned).exists());
-        assert!(mine.exists() && part(&mine).exists(), "it is being written");
-        assert!(dir.path().join(".x.csv.notes.staged").exists(), "it is not ours");
+        assert!(!abandoned.exists());
+        assert!(mine.exists(), "it is being written");
+        assert!(others.exists(), "it is not ours");
         written.publish().expect("published");
         assert!(target.exists() && !mine.exists());
     }

@@ -34,6 +34,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::arrange::in_fixed_order;
 use super::losses::{Losses, Lossy};
 use super::own_texts::with_own_texts;
+use super::staged_store::StagedStore;
 use super::{SinkError, StagedFile};
 
 /// The formats of DataFusion that can be written, each as a whole file or none.
@@ -138,15 +139,14 @@ impl FileFormat for WholeFile {
             return self.inner.create_writer_physical_plan(input, state, config, order).await;
         };
         let (input, order) = in_fixed_order(input, order)?;
-        let staged = StagedFile::reserve(&target);
-        config.table_paths =
-            config.table_paths.iter().map(|url| beside(url, &staged)).collect::<Result<_>>()?;
+        let url = without_glob(&config, &target)?;
+        config.table_paths = vec![url.clone()];
         config.file_output_mode = FileOutputMode::SingleFile;
         let writer =
             self.inner.create_writer_physical_plan(Arc::clone(&input), state, config, order.clone()).await?;
         let metrics = ExecutionPlanMetricsSet::new();
         let own_texts = self.inner.downcast_ref::<ArrowFormat>().is_some();
-        let sink = WholeFileSink { writer, target, staged, lossy: self.lossy(), own_texts, metrics };
+        let sink = WholeFileSink { writer, target, url, lossy: self.lossy(), own_texts, metrics };
         sink.inner()?;
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
@@ -194,11 +194,12 @@ fn single_file(config: &FileSinkConfig) -> Option<PathBuf> {
     one.then(|| std::path::absolute(path).ok()).flatten()
 }
 
-/// The address of a local file: that of another one with its path.
-fn beside(url: &ListingTableUrl, file: &Path) -> Result<ListingTableUrl> {
+/// The address of the target, in which nothing chooses files.
+fn without_glob(config: &FileSinkConfig, target: &Path) -> Result<ListingTableUrl> {
+    let Some(url) = config.table_paths.first() else { return internal_err!("no target") };
     let mut url = url.get_url().clone();
     if let Ok(mut segments) = url.path_segments_mut() {
-        let names = file.components().filter_map(|part| match part {
+        let names = target.components().filter_map(|part| match part {
             Component::Normal(name) => Some(name.to_string_lossy()),
             _ => None,
         });
@@ -210,10 +211,10 @@ fn beside(url: &ListingTableUrl, file: &Path) -> Result<ListingTableUrl> {
 /// Lets another sink write a staged file, and publishes it.
 #[derive(Debug)]
 struct WholeFileSink {
-    /// A [`DataSinkExec`] that writes the staged file; only its sink is used.
+    /// A [`DataSinkExec`] that writes to the address; only its sink is used.
     writer: Arc<dyn ExecutionPlan>,
     target: PathBuf,
-    staged: PathBuf,
+    url: ListingTableUrl,
     /// What the format cannot say.
     lossy: Option<Lossy>,
     /// Whether the format writes columns as they are, with all that they share with others.
@@ -254,16 +255,20 @@ impl DataSink for WholeFileSink {
     }
 
     async fn write_all(&self, data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
-        let (target, staged) = (self.target.clone(), self.staged.clone());
-        let file = blocking(move || StagedFile::create_as(&target, staged)).await?;
+        let target = self.target.clone();
         // When this fails, or is given up, the staged file goes with it.
+        let file = blocking(move || StagedFile::create(&target)).await?;
+        let store = StagedStore::new(&file).map_err(external)?;
+        let failure = store.failure();
+        let context = &store.in_place_of(&self.url, context);
         let losses = self.lossy.map(|kind| Arc::new(Mutex::new(Losses::new(kind))));
         let data = match &losses {
             Some(losses) => watched(data, Arc::clone(losses)),
             None => data,
         };
         let data = if self.own_texts { apart(data) } else { data };
-        let rows = self.inner()?.write_all(data, context).await?;
+        let written = self.inner()?.write_all(data, context).await;
+        let rows = written.map_err(|e| failure.take().map_or(e, external))?;
         blocking(move || file.publish()).await?;
         if let Some(losses) = losses {
             let (name, count) = losses.lock().unwrap_or_else(PoisonError::into_inner).remark();
@@ -297,5 +302,9 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T> {
     let done = SpawnedTask::spawn_blocking(work).join().await;
     let done = done.map_err(|e| DataFusionError::ExecutionJoin(Box::new(e)))?;
-    done.map_err(|e| DataFusionError::External(Box::new(e)))
+    done.map_err(external)
+}
+
+fn external(error: SinkError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }

@@ -31,6 +31,16 @@ pub(crate) struct Target<'a> {
 /// An input that takes longer than this hangs.
 const HANG: Duration = Duration::from_secs(300);
 
+/// A process that has more memory than this (in bytes) has an input that takes it without end.
+const MOST_MEMORY: u64 = 8 << 30;
+
+/// Memory of this process, in bytes; none where the system does not tell.
+fn memory() -> u64 {
+    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: Option<u64> = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    pages.unwrap_or(0) * 4096
+}
+
 fn long() -> bool {
     std::env::var_os("RELIABILITY").is_some_and(|value| value == "long")
 }
@@ -159,7 +169,8 @@ fn smaller(input: &[u8], fails: &dyn Fn(&[u8]) -> bool) -> Vec<u8> {
     best
 }
 
-/// Ends the process when an input hangs, which no panic could; the input is put to the corpus before.
+/// Ends the process when an input hangs or takes all memory, which no panic could; the input is put to the
+/// corpus before.
 fn watch(name: &'static str, current: Arc<Mutex<(Instant, Vec<u8>)>>) -> Arc<()> {
     let alive = Arc::new(());
     let fuzzing = Arc::downgrade(&alive);
@@ -167,9 +178,10 @@ fn watch(name: &'static str, current: Arc<Mutex<(Instant, Vec<u8>)>>) -> Arc<()>
         while fuzzing.upgrade().is_some() {
             std::thread::sleep(Duration::from_millis(200));
             let (since, input) = current.lock().unwrap().clone();
-            if since.elapsed() > HANG && fuzzing.upgrade().is_some() {
+            let memory = memory();
+            if (since.elapsed() > HANG || memory > MOST_MEMORY) && fuzzing.upgrade().is_some() {
                 let path = save(name, &format!("found-{:016x}", hash(&input)), &input);
-                eprintln!("{name}: {} hangs", path.display());
+                eprintln!("{name}: {} hangs, with {} MB of memory", path.display(), memory >> 20);
                 std::process::abort();
             }
         }

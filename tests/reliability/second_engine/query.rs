@@ -302,21 +302,31 @@ fn predicate(random: &mut Random, relations: &[Relation], scope: &Scope, depth: 
             _ => format!("(({left}) AND ({right}))"),
         };
     }
-    if random.once_in(8) {
-        let (inner, more) = source(random, relations, 0, "z");
-        if let Some((outer, within)) = alike(random, scope, &more) {
-            let not = if random.once_in(2) { "NOT " } else { "" };
-            return if random.once_in(2) {
-                // Beside OR, DataFusion 55 takes IN among NULLs for false where it is NULL.
-                let there = format!("{within} IS NOT NULL AND {outer} IS NOT NULL");
-                format!(
-                    "{outer} IN (SELECT {within} FROM {inner} WHERE {there} AND {})",
-                    simple(random, &more)
-                )
-            } else {
-                format!("{not}EXISTS (SELECT 1 FROM {inner} WHERE {within} = {outer})")
-            };
-        }
+    if random.once_in(6)
+        && let Some(condition) = subquery(random, relations, scope)
+    {
+        return condition;
     }
     simple(random, scope)
+}
+
+/// A condition with a subquery, which may look at the row outside.
+fn subquery(random: &mut Random, relations: &[Relation], scope: &Scope) -> Option<String> {
+    let (inner, more) = source(random, relations, 0, "z");
+    let (outer, within) = alike(random, scope, &more)?;
+    let not = if random.once_in(2) { "NOT " } else { "" };
+    let mut of_rows = format!("WHERE {}", simple(random, &more));
+    if random.once_in(2)
+        && let Some((outer, within)) = alike(random, scope, &more)
+    {
+        of_rows += &format!(" AND {within} {} {outer}", random.pick(&["=", "=", "<", "<>"]));
+    }
+    Some(match random.below(4) {
+        0 | 1 => format!("{outer} {not}IN (SELECT {within} FROM {inner} {of_rows})"),
+        2 => format!("{not}EXISTS (SELECT 1 FROM {inner} {of_rows} AND {within} = {outer})"),
+        _ => {
+            let of_all = random.pick(&["max", "min"]);
+            format!("{not}({outer} >= (SELECT {of_all}({within}) FROM {inner} {of_rows}))")
+        }
+    })
 }
