@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, Int64Array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, GenericListArray, Int64Array, OffsetSizeTrait, StringViewArray,
+};
 use datafusion::arrow::compute::{cast, kernels::length::length};
 use datafusion::arrow::datatypes::{DataType, FieldRef, IntervalMonthDayNano, IntervalUnit, TimeUnit};
-use datafusion::common::cast::{as_int64_array, as_interval_mdn_array};
+use datafusion::common::cast::{as_int64_array, as_interval_mdn_array, as_string_view_array};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::interval_arithmetic::Interval;
@@ -19,26 +21,32 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ExpressionPlacement, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, StructFieldMapping,
 };
+use memchr::memmem;
 
 /// What a call may make of one batch of rows, in bytes. Texts of two gigabytes have no place in a batch anyway.
 const MOST: u128 = 1 << 30;
 
+/// What an element of a list takes while it is made, besides its value.
+const ELEMENT: u128 = 24;
+
 /// How a function grows what it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Growth {
-    /// As long as the first, so often as the second says.
+    /// The first, so often as the second says.
     Repeat,
+    /// A list of the first, so often as the second says.
+    RepeatElement,
     /// As long as the second says, in characters.
     Pad,
     /// The third in place of each second in the first.
     Replace,
-    /// The third in place of whatever is found in the first.
+    /// The third in place of what is found in the first.
     ReplaceFound,
-    /// The second, so often as the first has elements.
+    /// The second between all elements of the first, in which the third stands for NULL.
     Join,
     /// From one to another, in steps.
     Range,
-    /// So many elements as the second says.
+    /// So many elements as the second says; the third where there are none.
     Resize,
 }
 
@@ -50,7 +58,7 @@ const GROWING: [(&str, Growth); 10] = [
     ("replace", Growth::Replace),
     ("regexp_replace", Growth::ReplaceFound),
     ("array_to_string", Growth::Join),
-    ("array_repeat", Growth::Repeat),
+    ("array_repeat", Growth::RepeatElement),
     ("array_resize", Growth::Resize),
     ("range", Growth::Range),
     ("generate_series", Growth::Range),
@@ -179,61 +187,108 @@ impl ScalarUDFImpl for Bounded {
     }
 }
 
-/// No fewer bytes than a call makes of a batch; as good as none when it will be refused anyway.
+/// About how many bytes a call makes of a batch, and more rather than fewer. Of what regexp_replace finds nothing
+/// is known before; there it is what the longest row might become. Constants count once.
 fn most_bytes(growth: Growth, args: &ScalarFunctionArgs) -> Result<u128> {
     let arg = |at: usize| args.args.get(at);
     let Some(first) = arg(0) else { return Ok(0) };
-    let rows = if args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_))) {
-        1
-    } else {
-        args.number_rows
-    };
-    let total = |bytes: &dyn Fn(usize) -> u128| (0..rows).map(bytes).fold(0, u128::saturating_add);
+    let constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+    let rows = 0..if constant { 1 } else { args.number_rows };
+    // Of a row with a NULL nothing is made.
+    let total =
+        |bytes: &dyn Fn(usize) -> Option<u128>| rows.clone().filter_map(bytes).fold(0, u128::saturating_add);
     Ok(match (growth, arg(1), arg(2)) {
         (Growth::Repeat, Some(times), _) => {
             let (first, times) = (Sizes::of(first)?, Numbers::of(times)?);
-            total(&|row| first.at(row) * times.at(row))
+            total(&|row| Some(first.at(row)? * times.at(row)?))
+        }
+        (Growth::RepeatElement, Some(times), _) => {
+            let (first, times) = (Sizes::of(first)?, Numbers::of(times)?);
+            total(&|row| Some((first.at(row).unwrap_or(0) + ELEMENT) * times.at(row)?))
         }
         (Growth::Pad, Some(characters), with) => {
             // A character has up to four bytes.
             let widest = if with.is_some() { 4 } else { 1 };
             let (first, characters) = (Sizes::of(first)?, Numbers::of(characters)?);
-            total(&|row| (widest * characters.at(row)).max(first.at(row)))
+            total(&|row| Some(first.at(row)? + widest * characters.at(row)?))
         }
         (Growth::Replace, Some(from), Some(to)) => {
-            let (first, from, to) = (Sizes::of(first)?, Sizes::of(from)?, Sizes::of(to)?);
-            // Most texts have few places or none; what matters is one row that would be larger than all may be.
-            (0..rows)
-                .map(|row| first.at(row) + (first.at(row) / from.at(row).max(1) + 1) * to.at(row))
-                .max()
-                .unwrap_or(0)
+            let (lengths, of_from, of_to) = (Sizes::of(first)?, Sizes::of(from)?, Sizes::of(to)?);
+            let most = total(&|row| {
+                let (text, from, to) = (lengths.at(row)?, of_from.at(row)?, of_to.at(row)?);
+                Some(text + (text / from.max(1) + 1) * to)
+            });
+            if most <= MOST {
+                return Ok(most);
+            }
+            // Most texts have few such places or none, so they are counted before anything is refused.
+            let (texts, from) = (Texts::of(first)?, Texts::of(from)?);
+            total(&|row| {
+                let found = match from.at(row)? {
+                    "" => 0,
+                    from => memmem::find_iter(texts.at(row)?.as_bytes(), from).count() as u128,
+                };
+                Some(lengths.at(row)? + found * of_to.at(row)?)
+            })
         }
         (Growth::ReplaceFound, Some(_), Some(to)) => {
+            let everywhere = arg(3).map(Texts::of).transpose()?;
             let (first, to) = (Sizes::of(first)?, Sizes::of(to)?);
-            (0..rows).map(|row| (first.at(row) + 1) * (to.at(row) + 1)).max().unwrap_or(0)
+            let longest = rows.filter_map(|row| {
+                let (text, to) = (first.at(row)?, to.at(row)?);
+                let everywhere =
+                    everywhere.as_ref().is_some_and(|f| f.at(row).is_some_and(|f| f.contains('g')));
+                Some(if everywhere { (text + 1) * (to + 1) } else { text + to })
+            });
+            longest.max().unwrap_or(0)
         }
-        (Growth::Join, Some(between), _) => {
-            let (first, between) = (Numbers::lengths(first)?, Sizes::of(between)?);
-            total(&|row| first.at(row) * between.at(row))
+        (Growth::Join, Some(between), null) => {
+            let longest = |value: &ColumnarValue| -> Result<u128> {
+                let lengths = Sizes::of(value)?;
+                Ok(rows.clone().filter_map(|row| lengths.at(row)).max().unwrap_or(0))
+            };
+            let between = longest(between)?.max(null.map(longest).transpose()?.unwrap_or(0));
+            let (lists, one) = array(first)?;
+            let lists = if one { rows.len() as u128 } else { 1 } * leaves(&lists) as u128;
+            lists * between
         }
         (Growth::Resize, Some(elements), with) => {
             let elements = Numbers::of(elements)?;
             let with = with.map(Sizes::of).transpose()?;
-            total(&|row| elements.at(row) * with.as_ref().map_or(8, |with| with.at(row)))
+            total(&|row| {
+                let value = with.as_ref().and_then(|with| with.at(row)).unwrap_or(0);
+                Some(elements.at(row)? * (value + ELEMENT))
+            })
         }
         (Growth::Range, stop, step) => {
             let (start, stop) = match stop {
                 Some(stop) => (Moments::of(first)?, Moments::of(stop)?),
-                None => (Moments::zero(), Moments::of(first)?),
+                None => (Moments::constant(0), Moments::of(first)?),
             };
-            let step = step.map_or_else(|| Ok(Moments::one()), Moments::of)?;
+            let step = step.map_or_else(|| Ok(Moments::constant(1)), Moments::of)?;
             total(&|row| {
-                let distance = stop.at(row).abs_diff(start.at(row));
-                8 * (distance / step.at(row).unsigned_abs().max(1))
+                let (way, step) = (stop.at(row)? - start.at(row)?, step.at(row)?);
+                let arrives = step != 0 && (way == 0 || (way > 0) == (step > 0));
+                arrives.then(|| 8 * (way.unsigned_abs() / step.unsigned_abs() + 1))
             })
         }
         _ => 0,
     })
+}
+
+/// How many values there are in lists, and in the lists in them.
+fn leaves(array: &ArrayRef) -> usize {
+    fn of<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> usize {
+        let offsets = list.value_offsets();
+        let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return 0 };
+        leaves(&list.values().slice(first.as_usize(), last.as_usize() - first.as_usize()))
+    }
+    match array.data_type() {
+        DataType::List(_) => array.as_list_opt::<i32>().map_or(0, of),
+        DataType::LargeList(_) => array.as_list_opt::<i64>().map_or(0, of),
+        DataType::FixedSizeList(..) => array.as_fixed_size_list_opt().map_or(0, |list| leaves(list.values())),
+        _ => array.len(),
+    }
 }
 
 /// Whole numbers of the rows; one for all when there is only one.
@@ -257,45 +312,71 @@ impl Numbers {
         Ok(Self { values: numbers.as_ref().map(|n| as_int64_array(n).cloned()).transpose()?, one })
     }
 
-    fn signed(&self, row: usize) -> i64 {
+    fn signed(&self, row: usize) -> Option<i64> {
         let row = if self.one { 0 } else { row };
-        match &self.values {
-            Some(values) if row < values.len() && values.is_valid(row) => values.value(row),
-            _ => 0,
-        }
+        let values = self.values.as_ref()?;
+        (row < values.len() && values.is_valid(row)).then(|| values.value(row))
     }
 
-    fn at(&self, row: usize) -> u128 {
-        u128::try_from(self.signed(row)).unwrap_or(0)
+    /// None for NULL, 0 for what is less.
+    fn at(&self, row: usize) -> Option<u128> {
+        Some(u128::try_from(self.signed(row)?).unwrap_or(0))
+    }
+}
+
+/// Texts of the rows.
+struct Texts {
+    values: StringViewArray,
+    one: bool,
+}
+
+impl Texts {
+    fn of(value: &ColumnarValue) -> Result<Self> {
+        let (array, one) = array(value)?;
+        Ok(Self { values: as_string_view_array(&cast(&array, &DataType::Utf8View)?)?.clone(), one })
+    }
+
+    fn at(&self, row: usize) -> Option<&str> {
+        let row = if self.one { 0 } else { row };
+        (row < self.values.len() && self.values.is_valid(row)).then(|| self.values.value(row))
     }
 }
 
 /// Bytes of the values.
 enum Sizes {
-    Texts(Numbers),
-    /// About as much for each.
-    Others(u128),
+    /// So many of each size.
+    Many(Numbers, u128),
+    /// As much for each.
+    Each(u128),
 }
 
 impl Sizes {
     fn of(value: &ColumnarValue) -> Result<Self> {
-        if matches!(
-            value.data_type(),
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary
-        ) {
-            return Ok(Self::Texts(Numbers::lengths(value)?));
+        let kind = value.data_type();
+        if let Some(width) = kind.primitive_width() {
+            return Ok(Self::Each(width as u128));
         }
-        if let Some(width) = value.data_type().primitive_width() {
-            return Ok(Self::Others(width as u128));
-        }
-        let (array, _) = array(value)?;
-        Ok(Self::Others((array.get_array_memory_size() / array.len().max(1)).max(8) as u128))
+        Ok(match kind {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => {
+                Self::Many(Numbers::lengths(value)?, 1)
+            }
+            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
+                let (array, _) = array(value)?;
+                let element = array.get_array_memory_size() / leaves(&array).max(1);
+                Self::Many(Numbers::lengths(value)?, element as u128)
+            }
+            _ => {
+                let (array, _) = array(value)?;
+                Self::Each((array.get_array_memory_size() / array.len().max(1)) as u128)
+            }
+        })
     }
 
-    fn at(&self, row: usize) -> u128 {
+    /// None for NULL.
+    fn at(&self, row: usize) -> Option<u128> {
         match self {
-            Self::Texts(lengths) => lengths.at(row),
-            Self::Others(bytes) => *bytes,
+            Self::Many(numbers, size) => Some(numbers.at(row)? * size),
+            Self::Each(bytes) => Some(*bytes),
         }
     }
 }
@@ -314,37 +395,46 @@ impl Moments {
     fn of(value: &ColumnarValue) -> Result<Self> {
         let scale = match value.data_type() {
             DataType::Date32 => DAY,
+            DataType::Date64 | DataType::Timestamp(TimeUnit::Millisecond, _) => 1_000_000,
             DataType::Timestamp(TimeUnit::Second, _) => 1_000_000_000,
-            DataType::Timestamp(TimeUnit::Millisecond, _) => 1_000_000,
             DataType::Timestamp(TimeUnit::Microsecond, _) => 1000,
-            DataType::Interval(IntervalUnit::MonthDayNano) => {
-                let (array, one) = array(value)?;
-                let whole = |span: Option<_>| {
-                    span.map(|span: IntervalMonthDayNano| {
-                        // The shortest month, so that a range has no more of them.
-                        let days = i128::from(span.months) * 28 + i128::from(span.days);
-                        let whole = days * DAY + i128::from(span.nanoseconds);
-                        i64::try_from(whole).unwrap_or(i64::MAX)
-                    })
-                };
-                let values: Int64Array = as_interval_mdn_array(&array)?.iter().map(whole).collect();
-                return Ok(Self { numbers: Numbers { values: Some(values), one }, scale: 1 });
-            }
+            DataType::Interval(IntervalUnit::MonthDayNano) => return Self::of_steps(value),
             _ => 1,
         };
         Ok(Self { numbers: Numbers::of(value)?, scale })
     }
 
-    fn zero() -> Self {
-        Self { numbers: Numbers { values: None, one: true }, scale: 1 }
+    /// # Errors
+    /// When a step goes there and back: a month forward and thirty days back arrive nowhere.
+    fn of_steps(value: &ColumnarValue) -> Result<Self> {
+        let (array, one) = array(value)?;
+        let mut steps = Vec::with_capacity(array.len());
+        for step in as_interval_mdn_array(&array)? {
+            let Some(IntervalMonthDayNano { months, days, nanoseconds }) = step else {
+                steps.push(None);
+                continue;
+            };
+            let parts = [i64::from(months), i64::from(days), nanoseconds];
+            if parts.iter().any(|part| *part > 0) && parts.iter().any(|part| *part < 0) {
+                return exec_err!(
+                    "a range whose step goes forward and back may have no end: {months} months, {days} days, \
+                     {nanoseconds} ns; use a step of one direction"
+                );
+            }
+            // The shortest month, so that a range has no more of them.
+            let days = i128::from(months) * 28 + i128::from(days);
+            let all = days * DAY + i128::from(nanoseconds);
+            steps.push(Some(i64::try_from(all).unwrap_or(if all < 0 { i64::MIN } else { i64::MAX })));
+        }
+        Ok(Self { numbers: Numbers { values: Some(steps.into_iter().collect()), one }, scale: 1 })
     }
 
-    fn one() -> Self {
-        Self { numbers: Numbers { values: Some(Int64Array::from(vec![1])), one: true }, scale: 1 }
+    fn constant(number: i64) -> Self {
+        Self { numbers: Numbers { values: Some(Int64Array::from(vec![number])), one: true }, scale: 1 }
     }
 
-    fn at(&self, row: usize) -> i128 {
-        i128::from(self.numbers.signed(row)) * self.scale
+    fn at(&self, row: usize) -> Option<i128> {
+        Some(i128::from(self.numbers.signed(row)?) * self.scale)
     }
 }
 

@@ -6,7 +6,9 @@
 mod grouping_sets;
 mod growing_functions;
 mod in_among_nulls;
+mod outer_joins;
 mod same_names;
+mod unclaimed;
 mod unnest_keys;
 
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use datafusion::prelude::SessionContext;
 
 use grouping_sets::GroupingSets;
 use in_among_nulls::InAmongNulls;
+use outer_joins::OuterJoins;
 use same_names::FiltersByName;
 pub use unnest_keys::changes_nothing;
 use unnest_keys::{PlanWithoutNodes, RelationsWithoutKeys, UnnestWithoutKeys};
@@ -27,17 +30,18 @@ use unnest_keys::{PlanWithoutNodes, RelationsWithoutKeys, UnnestWithoutKeys};
 /// Adds all of them to a session, once.
 ///
 /// # Errors
-/// When the session takes no planner of relations.
+/// When the session takes no planner of relations, or no functions.
 pub fn apply(context: &SessionContext) -> Result<()> {
-    let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> = Arc::new(GroupingSets);
+    let first: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] =
+        [Arc::new(GroupingSets), Arc::new(OuterJoins)];
     let state = context.state();
-    if state.physical_optimizers().iter().any(|known| known.name() == rule.name()) {
+    if state.physical_optimizers().iter().any(|known| known.name() == first[0].name()) {
         return Ok(());
     }
     let rules = FiltersByName::guard(state.physical_optimizers().iter().cloned());
-    let rules = std::iter::once(rule).chain(rules).collect();
+    let rules = first.into_iter().chain(rules).collect();
     let analyzers: [Arc<dyn AnalyzerRule + Send + Sync>; 2] =
-        [Arc::new(UnnestWithoutKeys), Arc::new(InAmongNulls)];
+        [Arc::new(InAmongNulls), Arc::new(UnnestWithoutKeys)];
     let analyzers = state.analyzer().rules.iter().cloned().chain(analyzers).collect();
     let planner = Arc::new(PlanWithoutNodes::new(Arc::clone(state.query_planner())));
     let id = state.session_id().to_owned();

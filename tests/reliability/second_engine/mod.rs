@@ -41,15 +41,16 @@ const CALLS: [&str; 12] = [
 /// So many failures say enough.
 const ENOUGH: usize = 6;
 
-/// What DataFusion says of what it does not do; such queries are counted, and must be few. The last but one is
-/// its own check of a plan, which now and then refuses a UNION ALL that is to be ordered; the last a subquery
-/// for one value of the row outside, over a query, of which it loses names when the row is not found by equality.
-const NOT_DONE: [&str; 5] = [
+/// What DataFusion says of what it does not do; such queries are counted, and must be few. The last three: its
+/// own check of a plan now and then refuses a UNION ALL that is to be ordered; it loses names of a subquery for
+/// one value, over a query, whose rows are not found by equality; and it joins keys of two types by IN.
+const NOT_DONE: [&str; 6] = [
     "not implemented",
     "does not support logical expression",
     "not supported",
     "SanityCheckPlan",
     "scalar_subquery_to_join",
+    "Can't compare arrays of different types",
 ];
 
 /// A query that takes longer, in either engine, does not end.
@@ -153,7 +154,9 @@ impl Columns for SessionContext {
 fn sqlite_has_the_same_answers() {
     let rounds = size::pick(60, 30_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let sessions: Vec<SessionContext> = [(1, 8192), (2, 7), (3, 8192), (7, 1)]
+    // Not smaller batches: a sort makes batches of its rows that each refer to all texts of all batches before it,
+    // so its memory grows with the square of their number.
+    let sessions: Vec<SessionContext> = [(1, 8192), (2, 64), (3, 8192), (7, 300)]
         .map(|(partitions, batch)| {
             session::context(session::config().with_target_partitions(partitions).with_batch_size(batch))
                 .unwrap()

@@ -312,7 +312,12 @@ fn predicate(random: &mut Random, relations: &[Relation], scope: &Scope, depth: 
 
 /// A condition with a subquery, which may look at the row outside.
 fn subquery(random: &mut Random, relations: &[Relation], scope: &Scope) -> Option<String> {
-    let (inner, more) = source(random, relations, 0, "z");
+    // Inside, a relation may have the name of one outside.
+    let others: Vec<_> = scope.columns.iter().filter(|(column, _)| column.name.starts_with("b.")).collect();
+    let hides = !others.is_empty() && random.once_in(3);
+    let seen = Scope { columns: others.into_iter().cloned().collect() };
+    let (alias, scope) = if hides { ("a", &seen) } else { ("z", scope) };
+    let (inner, more) = source(random, relations, 0, alias);
     let (outer, within) = alike(random, scope, &more)?;
     let not = if random.once_in(2) { "NOT " } else { "" };
     let mut of_rows = format!("WHERE {}", simple(random, &more));
@@ -321,12 +326,11 @@ fn subquery(random: &mut Random, relations: &[Relation], scope: &Scope) -> Optio
     {
         of_rows += &format!(" AND {within} {} {outer}", random.pick(&["=", "=", "<", "<>"]));
     }
-    Some(match random.below(4) {
-        0 | 1 => format!("{outer} {not}IN (SELECT {within} FROM {inner} {of_rows})"),
-        2 => format!("{not}EXISTS (SELECT 1 FROM {inner} {of_rows} AND {within} = {outer})"),
-        _ => {
-            let of_all = random.pick(&["max", "min"]);
-            format!("{not}({outer} >= (SELECT {of_all}({within}) FROM {inner} {of_rows}))")
-        }
+    let of_all = random.pick(&["max", "min"]);
+    Some(match random.below(6) {
+        0..3 => format!("{outer} {not}IN (SELECT {within} FROM {inner} {of_rows})"),
+        3 => format!("{outer} {not}IN (SELECT {of_all}({within}) FROM {inner} {of_rows})"),
+        4 => format!("{not}EXISTS (SELECT 1 FROM {inner} {of_rows} AND {within} = {outer})"),
+        _ => format!("{not}({outer} >= (SELECT {of_all}({within}) FROM {inner} {of_rows}))"),
     })
 }
