@@ -19,7 +19,7 @@ WITH by_profile AS (
     sum(bytes) FILTER (WHERE started AND release_time_ns IS NULL) AS kept_bytes
   FROM (
     SELECT role, rank_id, source_path, call_stack_id, call_stack, start_time_ns, release_time_ns,
-      CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
+      TRY_CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
       CASE WHEN $at_ns IS NULL THEN start_time_ms <= $at_ms ELSE start_time_ns <= $at_ns END AS started,
       CASE WHEN $at_ns IS NULL THEN release_time_ns / 1e6 <= $at_ms ELSE release_time_ns <= $at_ns END AS released
     FROM memory_events($path, match => $match, on_error => $on_error)

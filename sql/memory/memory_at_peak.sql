@@ -14,7 +14,7 @@ WITH found AS (
   SELECT role, rank_id, live_peak(source_path, start_time_ns, release_time_ns, bytes, named_struct(
     'call_stack_id', call_stack_id, 'call_stack', call_stack, 'name', name, 'bytes', bytes)) AS peak
   FROM (
-    SELECT *, CAST(round(size_kb * 1024) AS BIGINT) AS bytes
+    SELECT *, TRY_CAST(round(size_kb * 1024) AS BIGINT) AS bytes
     FROM memory_events($path, match => $match, on_error => $on_error)
     WHERE size_kb > 0 AND start_time_ns IS NOT NULL
   )

@@ -13,7 +13,7 @@ WITH by_name AS (
     coalesce(sum(bytes) FILTER (WHERE NOT released), 0) / 1024.0 AS not_released_kb,
     sum(life) / 1000.0 / nullif(count(life), 0) AS mean_us, max(life) / 1000.0 AS longest_us
   FROM (
-    SELECT role, rank_id, name, size_kb, released, CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
+    SELECT role, rank_id, name, size_kb, released, TRY_CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
       release_time_ns - start_time_ns AS life
     FROM memory_events($path, on_error => $on_error) WHERE size_kb > 0
   )

@@ -14,7 +14,7 @@ WITH by_stack AS (
     max(size_kb) AS largest_kb, count(*) FILTER (WHERE NOT released) AS not_released,
     coalesce(sum(bytes) FILTER (WHERE NOT released), 0) AS not_released_bytes
   FROM (
-    SELECT role, rank_id, call_stack_id, call_stack, size_kb, released, CAST(round(size_kb * 1024) AS BIGINT) AS bytes
+    SELECT role, rank_id, call_stack_id, call_stack, size_kb, released, TRY_CAST(round(size_kb * 1024) AS BIGINT) AS bytes
     FROM memory_events($path, match => $match, on_error => $on_error) WHERE size_kb > 0
   )
   GROUP BY role, rank_id, call_stack_id

@@ -18,7 +18,7 @@ WITH side AS (
 keyed AS (
   SELECT CASE WHEN one_of('per', $per, 'stack', 'role', 'rank') <> 'stack' THEN role END AS role,
     CASE WHEN $per = 'rank' THEN rank_id END AS rank_id, call_stack_id, call_stack, first,
-    CAST(round(size_kb * 1024) AS BIGINT) AS bytes
+    TRY_CAST(round(size_kb * 1024) AS BIGINT) AS bytes
   FROM side
 )
 SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack,

@@ -10,7 +10,7 @@
 -- Most of the difference between two ranks stands at the top of excess_kb. memory_peaks compares the ranks as wholes.
 WITH by_rank AS (
   SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack,
-    sum(CAST(round(size_kb * 1024) AS BIGINT)) AS bytes
+    sum(TRY_CAST(round(size_kb * 1024) AS BIGINT)) AS bytes
   FROM memory_events($path, match => $match, on_error => $on_error) WHERE size_kb > 0
   GROUP BY role, rank_id, call_stack_id
 ),

@@ -8,7 +8,7 @@
 -- Bounds that no allocation falls between are left out. RL-Insight gives a duration of 0 to what was not released and
 -- to what was released at once; here the first has no bounds, and the second is below 1 us.
 WITH e AS (
-  SELECT role, rank_id, CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
+  SELECT role, rank_id, TRY_CAST(round(size_kb * 1024) AS BIGINT) AS bytes,
     CASE WHEN life IS NULL THEN NULL WHEN life < 1000 THEN 0 WHEN life < 10000 THEN 1 WHEN life < 100000 THEN 2
       WHEN life < 1000000 THEN 3 WHEN life < 10000000 THEN 4 WHEN life < 100000000 THEN 5 WHEN life < 1000000000 THEN 6
       WHEN life < 10000000000 THEN 7 ELSE 8 END AS magnitude

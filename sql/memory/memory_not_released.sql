@@ -27,7 +27,7 @@ WITH site AS (
     min(start_time_ns) FILTER (WHERE NOT released) AS first_time_ns,
     max(start_time_ns) FILTER (WHERE NOT released) AS last_time_ns
   FROM (
-    SELECT *, CAST(round(size_kb * 1024) AS BIGINT) AS bytes
+    SELECT *, TRY_CAST(round(size_kb * 1024) AS BIGINT) AS bytes
     FROM memory_events($path, match => $match, on_error => $on_error) WHERE size_kb > 0
   )
   GROUP BY role, rank_id, source_path, call_stack_id, name

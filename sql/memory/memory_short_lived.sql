@@ -11,7 +11,7 @@ SELECT * FROM (
   SELECT role, rank_id, call_stack_id, min(call_stack) AS call_stack,
     first_value(name ORDER BY size_kb DESC, name) FILTER (WHERE short) AS name,
     count(*) FILTER (WHERE short) AS allocations,
-    sum(CAST(round(size_kb * 1024) AS BIGINT)) FILTER (WHERE short) / 1024.0 AS allocated_kb,
+    sum(TRY_CAST(round(size_kb * 1024) AS BIGINT)) FILTER (WHERE short) / 1024.0 AS allocated_kb,
     max(size_kb) FILTER (WHERE short) AS largest_kb,
     sum(life) FILTER (WHERE short) / 1000.0 / nullif(count(*) FILTER (WHERE short), 0) AS mean_us,
     max(life) FILTER (WHERE short) / 1000.0 AS longest_us,

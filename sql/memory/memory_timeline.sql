@@ -16,7 +16,7 @@
 -- last change. One sweep: the cost grows with n log n.
 WITH swept AS (
   SELECT role, rank_id, unnest(live_levels(source_path, start_time_ns, release_time_ns,
-    CAST(round(size_kb * 1024) AS BIGINT), $buckets,
+    TRY_CAST(round(size_kb * 1024) AS BIGINT), $buckets,
     CASE WHEN states THEN total_allocated_mb END, CASE WHEN states THEN release_total_allocated_mb END,
     CASE WHEN states THEN total_reserved_mb END, CASE WHEN states THEN release_total_reserved_mb END,
     CASE WHEN states THEN total_active_mb END, CASE WHEN states THEN release_total_active_mb END)) AS part

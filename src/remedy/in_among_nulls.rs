@@ -124,7 +124,7 @@ fn exact(expression: Expr, outer: &DFSchema, only_true: bool) -> Result<Transfor
         Expr::InSubquery(mut within) => {
             let looked_for = exact(*within.expr, outer, false)?;
             within.expr = Box::new(looked_for.data);
-            let mended = if !looks_inside_only(&within.subquery) && is_one_row(&within.subquery.subquery) {
+            let mended = if is_one_row(&within.subquery.subquery) {
                 Transformed::yes(as_the_one(within))
             } else if only_true && !within.negated {
                 Transformed::no(Expr::InSubquery(within))

@@ -217,7 +217,11 @@ impl UnitScanExec {
     /// # Errors
     /// When an index is out of range.
     pub fn narrowed(&self, kept: &[usize]) -> Result<Self> {
-        let kept = kept.iter().filter_map(|at| self.spec.projection.get(*at).copied()).collect();
+        let column = |at: &usize| match self.spec.projection.get(*at) {
+            Some(column) => Ok(*column),
+            None => internal_err!("no column {at} in a scan of {}", self.spec.projection.len()),
+        };
+        let kept = kept.iter().map(column).collect::<Result<_>>()?;
         Ok(Self::new(self.spec.clone().with_projection(Some(&kept))?))
     }
 

@@ -1,5 +1,18 @@
 //! Sizes and counts as people write them.
 
+use std::num::NonZeroUsize;
+
+/// More threads than any host has cores for; each costs a stack and queues.
+const MOST_THREADS: usize = 4096;
+
+/// A number of threads.
+pub(crate) fn parse_threads(text: &str) -> Result<NonZeroUsize, String> {
+    match text.parse::<NonZeroUsize>() {
+        Ok(threads) if threads.get() <= MOST_THREADS => Ok(threads),
+        _ => Err(format!("expected a number from 1 to {MOST_THREADS}")),
+    }
+}
+
 /// Bytes from a size such as `4g`, `1.5 GiB` or `100000`. A kilobyte has 1024 bytes.
 pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
     let usage = || "expected a size above 0 such as 512m or 4g".to_owned();

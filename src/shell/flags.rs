@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 
-use super::amount::parse_size;
+use super::amount::{parse_size, parse_threads};
 use super::language::Wanted;
 use super::output::{BigIntegers, Format, Nonfinite};
 use super::voice::Colours;
@@ -204,7 +204,7 @@ pub(crate) struct Flags {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct EngineFlags {
     /// How many threads work on a query [default: the number of cores]
-    #[arg(long, env = "RL_INSIGHT_SQL_THREADS", hide_env_values = true, value_name = "N")]
+    #[arg(long, env = "RL_INSIGHT_SQL_THREADS", hide_env_values = true, value_name = "N", value_parser = parse_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
 
     /// How much memory queries may use, for example 512m or 4g [default: no limit]

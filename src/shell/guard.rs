@@ -37,6 +37,9 @@ impl Guard {
     /// # Errors
     /// [`Failure::Refused`], saying what is refused and how it can be allowed.
     pub(crate) fn pass(&self, plan: LogicalPlan) -> Result<LogicalPlan, Failure> {
+        if let LogicalPlan::Statement(Statement::SetVariable(set)) = &plan {
+            within_bounds(&set.variable, &set.value)?;
+        }
         if self.read_only {
             return match refused(&plan)? {
                 None => Ok(plan),
@@ -166,7 +169,11 @@ impl Guard {
     fn protect(&self, target: &Path, is_read: bool) -> Result<(), Failure> {
         // Into a directory, files of any name are written.
         let new = target.to_string_lossy().ends_with('/') || target.is_dir();
-        let name = input_name(target).or_else(|| new.then(|| input_name(&target.join("part.csv"))).flatten());
+        // Behind a link, the name of what it leads to counts as well.
+        let real = target.canonicalize().ok();
+        let name = input_name(target)
+            .or_else(|| real.as_deref().and_then(input_name))
+            .or_else(|| new.then(|| input_name(&target.join("part.csv"))).flatten());
         let why = match (is_read, name) {
             (true, _) => "this session reads it".to_owned(),
             (false, Some(name)) => format!("by its name it is {name}"),
@@ -176,6 +183,29 @@ impl Guard {
         Err(Failure::Refused(format!(
             "{target}: {why}, and input data is never written\nhint: name another file"
         )))
+    }
+}
+
+/// Settings of the engine with values that it does not survive, and the least and most that they may have: it
+/// allocates so much at once, starts so many tasks, or waits for what never comes.
+const BOUNDS: [(&str, u64, u64); 5] = [
+    ("datafusion.execution.batch_size", 1, 1 << 20),
+    ("datafusion.execution.target_partitions", 0, 4096),
+    ("datafusion.execution.objectstore_writer_buffer_size", 1024, 1 << 30),
+    ("datafusion.execution.parquet.maximum_parallel_row_group_writers", 1, 4096),
+    ("datafusion.execution.parquet.maximum_buffered_record_batches_per_stream", 1, 1 << 20),
+];
+
+/// Whether a setting may have a value. What is no number is refused by the engine.
+fn within_bounds(variable: &str, value: &str) -> Result<(), Failure> {
+    let bounds = BOUNDS.iter().find(|(name, ..)| variable.eq_ignore_ascii_case(name));
+    match (bounds, value.parse::<u128>()) {
+        (Some((name, least, most)), Ok(number))
+            if number < u128::from(*least) || number > u128::from(*most) =>
+        {
+            Err(Failure::Query(format!("{name} is {value}, expected a number from {least} to {most}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -238,10 +238,13 @@ fn with_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, 
         .enable_all()
         .build()
         .map_err(|e| Failure::Query(format!("the program cannot wait for events: {e}")))?;
-    front.block_on(async {
+    let done = front.block_on(async {
         survive_full_files();
         work.await
-    })
+    });
+    // A thread that waits for a file system which does not answer is not waited for.
+    front.shutdown_background();
+    done
 }
 
 /// Makes a file that grows beyond the limit of the process an error of writing it, which names the file

@@ -29,7 +29,7 @@ use super::run_dir;
 use super::screen;
 use super::script::{Piece, Script};
 use super::settings::Settings;
-use super::signals::asked_to_end;
+use super::signals::Signals;
 use super::statement::{Kept, Session};
 use super::voice::Voice;
 use super::watch::{TICK, Watch};
@@ -58,7 +58,14 @@ pub(crate) struct Runner {
     pub(crate) last: Option<Script>,
     first_failure: Option<u8>,
     settings: Settings,
+    /// Who listens for signals; nobody before the first statement.
+    signals: Option<Signals>,
+    /// How many scripts run within each other.
+    depth: usize,
 }
+
+/// More scripts within each other than anybody means.
+const MOST_SCRIPTS: usize = 16;
 
 impl Runner {
     /// A fresh session as the command line wants it.
@@ -114,6 +121,8 @@ impl Runner {
             last: None,
             first_failure: None,
             settings,
+            signals: None,
+            depth: 0,
         };
         let now = runner.settings_now();
         runner.settings.begin(now, &runner.session.context);
@@ -194,12 +203,13 @@ impl Runner {
     /// As [`run`](Self::run).
     pub(crate) async fn rows(&mut self, sql: &str) -> Result<Vec<RecordBatch>, Failure> {
         let options = self.session.context.copied_config().options().sql_parser.clone();
+        let pieces = Script::new(None, sql).pieces(&options)?;
         let kept = Kept::default();
         self.session.kept = Some(Arc::clone(&kept));
         // A file that waits for the next result goes on waiting.
         let once = self.once.take();
         let mut done = Ok(());
-        for piece in Script::new(None, sql).pieces(&options)? {
+        for piece in pieces {
             if done.is_ok() {
                 done = self.piece(piece, sql.into()).await;
             }
@@ -258,6 +268,19 @@ impl Runner {
         let staged = match target {
             None => None,
             Some(path) => {
+                let name = path.display();
+                if self.session.guard.read_only {
+                    return Err(Failure::Refused(format!(
+                        "read-only: the file {name} is refused, nothing may be written\n\
+                         hint: leave out --read-only, or redirect what the program prints"
+                    )));
+                }
+                if self.session.answer.is_some() {
+                    return Err(Failure::Refused(format!(
+                        "{name}: with --agent all results are in one object on stdout\n\
+                         hint: COPY (SELECT ...) TO 'FILE' writes a file"
+                    )));
+                }
                 let allowed = force || self.session.guard.force;
                 let hint = "put --force in front of its name to replace it";
                 named_for_results(path)
@@ -336,6 +359,18 @@ impl Runner {
     }
 
     async fn each(&mut self, script: Script, asked: bool) -> Result<Step, Failure> {
+        if self.depth == MOST_SCRIPTS {
+            return Err(Failure::Query(format!(
+                "scripts run scripts, {MOST_SCRIPTS} within each other\nhint: does one of them run itself?"
+            )));
+        }
+        self.depth += 1;
+        let done = self.one_after_the_other(script, asked).await;
+        self.depth -= 1;
+        done
+    }
+
+    async fn one_after_the_other(&mut self, script: Script, asked: bool) -> Result<Step, Failure> {
         let options = self.session.context.copied_config().options().sql_parser.clone();
         let pieces = script.pieces(&options)?;
         let count = pieces.len();
@@ -428,10 +463,12 @@ impl Runner {
         if self.verbose {
             session.voice.remark(format_args!("running the statement in line {}", piece.line));
         }
-        // Once for the whole statement: a signal between two of them would be lost. It listens before anything
-        // is begun, or the system would end the program in the middle of it, with a half-written file left.
-        let asked = asked_to_end(self.at_prompt);
-        tokio::pin!(asked);
+        // It listens before anything is begun, or the system would end the program in the middle of it, with a
+        // half-written file left. And it goes on listening between statements, or a signal then would be lost;
+        // but at the prompt what came before was meant for what ran before.
+        let before = self.signals.take().filter(|_| !self.at_prompt);
+        let mut signals = before.unwrap_or_else(|| Signals::listen(self.at_prompt));
+        let mut asked = Box::pin(signals.asked_to_end());
         if let Poll::Ready(asked) = futures::poll!(&mut asked) {
             return Err(asked);
         }
@@ -461,13 +498,16 @@ impl Runner {
                 _ = ticks.tick() => watch.tick(),
             }
         };
+        drop(asked);
+        self.signals = Some(signals);
+        let mut renewed = Ok(());
         if !job.is_finished() {
             stopped.store(true, Ordering::Relaxed);
             job.abort();
-            self.workers.renew().map_err(|e| no_threads(&e))?;
+            renewed = self.workers.renew().map_err(|e| no_threads(&e));
         }
         let usage = watch.end();
-        match done {
+        match done.and_then(|held| renewed.map(|()| held)) {
             Ok(held) => {
                 self.show(held, once)?;
                 if self.timer {

@@ -2,7 +2,7 @@
 
 use super::amount::{counted, size};
 use super::failure::{Failure, join_text};
-use super::signals::asked_to_end;
+use super::signals::Signals;
 use rl_insight_sql::overview::{Found, Overview};
 
 /// So many role names are spelled out.
@@ -14,9 +14,10 @@ const ROLES: usize = 8;
 /// [`Failure::Usage`] when a path does not exist.
 pub(crate) async fn survey(paths: &[String]) -> Result<Overview, Failure> {
     let owned = paths.to_vec();
+    let mut signals = Signals::listen(true);
     let listed = tokio::select! {
         listed = tokio::task::spawn_blocking(move || Overview::of(&owned)) => listed,
-        asked = asked_to_end(true) => return Err(asked),
+        asked = signals.asked_to_end() => return Err(asked),
     };
     let listed = listed.map_err(|e| Failure::Query(join_text(&e)))?;
     listed.map_err(|e| Failure::Usage(e.to_string()))

@@ -33,7 +33,8 @@ impl EarlySync {
         if idle && self.written >= BYTES_AT_A_TIME { self.begin() } else { Ok(()) }
     }
 
-    /// Begins with what was written so far, and waits for it only when this is dropped or asked again.
+    /// Begins with what was written so far, and waits for it only when it is asked again. Dropped before, it ends
+    /// by itself.
     ///
     /// # Errors
     /// As [`EarlySync::wrote`].

@@ -5,6 +5,9 @@
 //!                                                          on a blocking thread ──▶ staged file ──rename──▶ target
 //! ```
 //!
+//! csv, json, parquet and arrow are written by DataFusion, into a staged file as well when the target is one file
+//! (`whole_file`, `staged_store`); the files of a COPY into a directory are there one by one.
+//!
 //! A database is written by SQLite, and where rows come in order, in its place, by the module `row_pages`.
 
 mod arrange;

@@ -94,9 +94,8 @@ impl StagedFile {
     /// # Errors
     /// The error of the system; then the target is as it was before.
     pub fn publish(mut self) -> Result<(), SinkError> {
-        File::open(&self.staged)
-            .and_then(|file| file.sync_all())
-            .map_err(SinkError::io(&self.target, "make sure that it is on the disk"))?;
+        // Through the handle that was there from the start: it is told of every write that failed.
+        self.file.sync_all().map_err(SinkError::io(&self.target, "make sure that it is on the disk"))?;
         fs::rename(&self.staged, &self.target).map_err(SinkError::io(&self.target, "put it in its place"))?;
         self.published = true;
         self.finished();
@@ -139,9 +138,15 @@ fn prepare(target: &Path) -> Result<(&Path, String), SinkError> {
     };
     let directory = directory_of(target);
     fs::create_dir_all(directory).map_err(SinkError::io(target, "create the directory for it"))?;
-    let prefix = format!(".{}.", name.to_string_lossy());
+    let prefix = format!(".{}.", beginning(&name.to_string_lossy()));
     remove_abandoned(directory, &prefix);
     Ok((directory, prefix))
+}
+
+/// So much of a name that there is room for a number behind it: names have at most 255 bytes.
+fn beginning(name: &str) -> &str {
+    let end = (0..=200).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    name.get(..end).unwrap_or(name)
 }
 
 fn directory_of(target: &Path) -> &Path {

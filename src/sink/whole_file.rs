@@ -269,6 +269,10 @@ impl DataSink for WholeFileSink {
         let data = if self.own_texts { apart(data) } else { data };
         let written = self.inner()?.write_all(data, context).await;
         let rows = written.map_err(|e| failure.take().map_or(e, external))?;
+        // Whatever the writer made of it, what was not written must not be published.
+        if let Some(failure) = failure.take() {
+            return Err(external(failure));
+        }
         blocking(move || file.publish()).await?;
         if let Some(losses) = losses {
             let (name, count) = losses.lock().unwrap_or_else(PoisonError::into_inner).remark();

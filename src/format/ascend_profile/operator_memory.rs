@@ -147,6 +147,11 @@ impl OperatorMemory {
     /// come out of every query.
     fn deciding_cells(&self, row: &Row<'_>, a: &mut Allocation<'_>) -> Result<(), BadCell> {
         a.size_kb = row.required_number(SIZE, "Size(KB)")?;
+        // NaN is none of them either.
+        let countable = a.size_kb.abs() * 1024.0 < i64::MAX as f64;
+        if !countable {
+            row.count(|v| v.uncountable += 1);
+        }
         match row.time(START, "Allocation Time(us)")? {
             Some((ns, ms)) => (a.start_ns, a.start_ms) = (Some(ns), Some(ms)),
             // The documented release-only row: a negative size and empty allocation cells.

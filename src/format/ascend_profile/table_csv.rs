@@ -198,6 +198,8 @@ pub(super) struct Varieties {
     pub(super) blank_rows: u64,
     /// Release-only rows.
     pub(super) release_only: u64,
+    /// Sizes that bytes cannot be counted in: NaN, infinite, or beyond 64 bits.
+    pub(super) uncountable: u64,
     /// Rows with empty cells beyond the header.
     pub(super) long_rows: u64,
 }
@@ -226,6 +228,11 @@ impl Varieties {
             self.release_only,
             Kind::BadRow,
             "release-only rows have no allocation time: start_time_ns is NULL",
+        );
+        note(
+            self.uncountable,
+            Kind::BadValue,
+            "sizes are no numbers of bytes (NaN, infinite or too large): questions that count bytes leave them out",
         );
         note(self.long_rows, Kind::Columns, "empty cells beyond the header are ignored");
     }

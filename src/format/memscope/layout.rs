@@ -68,6 +68,11 @@ impl FileKind {
         })
     }
 
+    /// Whether it holds rows.
+    fn is_data(self) -> bool {
+        !matches!(self, Self::Config | Self::Log)
+    }
+
     /// What a file that was named may be, whatever its name is.
     fn by_extension(name: &str, wanted: &[Self]) -> Option<Self> {
         let extension = name.rsplit_once('.')?.1;
@@ -285,6 +290,12 @@ impl Search<'_> {
                 && (kind != FileKind::Config || is_process_directory(dir))
             {
                 self.file(kind, path);
+            } else if let Some(plain) = plain_name(&entry.file_name().to_string_lossy())
+                && FileKind::of(&plain).is_some_and(|kind| kind.is_data() && self.wanted.contains(&kind))
+                && !dir.join(&plain).exists()
+            {
+                let message = format!("expected {plain}, which is read; unpack or rename it");
+                self.findings.push(Finding::problem(Kind::Unreadable, path, message));
             }
         }
     }
@@ -306,6 +317,18 @@ impl Search<'_> {
             self.found.push(FoundFile::new(kind, path, bytes));
         }
     }
+}
+
+/// The name that a file with data has before it is packed, or its ending is written large.
+fn plain_name(name: &str) -> Option<String> {
+    const PACKED: [&str; 6] = ["gz", "zst", "xz", "bz2", "lz4", "zip"];
+    let small = |ending: &str| ending.to_ascii_lowercase();
+    let (stem, ending) = name.rsplit_once('.')?;
+    if PACKED.contains(&small(ending).as_str()) {
+        return Some(plain_name(stem).unwrap_or_else(|| stem.to_owned()));
+    }
+    let plain = format!("{stem}.{}", small(ending));
+    (plain != name).then_some(plain)
 }
 
 /// Many tools write a `config.json`: it is one of msMemScope when it lies in a process directory.

@@ -10,7 +10,9 @@ mod report;
 use std::io::Write;
 use std::path::Path;
 
-use sqllogictest::{Record, Runner, TestError, TestErrorKind, default_normalizer, default_validator};
+use sqllogictest::{
+    Record, RecordOutput, Runner, TestError, TestErrorKind, default_normalizer, default_validator,
+};
 
 use engine::{Data, EngineFailure, Kind};
 use report::{Case, Outcome, Report};
@@ -23,7 +25,7 @@ use super::guard::Guard;
 use super::invocation::{Engine, read_file, to_file};
 use super::output::StagedResults;
 use super::run_dir;
-use super::signals::asked_to_end;
+use super::signals::Signals;
 
 /// Runs the suite and writes the outcome.
 ///
@@ -77,10 +79,15 @@ pub(crate) async fn run(flags: CheckFlags) -> Result<(), Failure> {
         }
         report
     };
+    let mut signals = Signals::listen(false);
     let report = tokio::select! {
         report = suite => report,
-        asked = asked_to_end(false) => return Err(asked),
+        asked = signals.asked_to_end() => return Err(asked),
     };
+    if report.cases().next().is_none() {
+        let text = format!("{name}: no assertion was looked at");
+        return Err(Failure::Usage(text).hinted("onlyif, skipif and halt leave assertions out"));
+    }
     let written = report.write(flags.format);
     match &output {
         None => {
@@ -157,6 +164,8 @@ where
     let fallback = || sql.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = title.take().filter(|t| !t.is_empty()).unwrap_or_else(fallback);
     let outcome = match done {
+        // For another engine, by its onlyif or skipif.
+        Ok(RecordOutput::Nothing) => return None,
         Ok(_) => Outcome::Passed,
         Err(error) => outcome(&error),
     };

@@ -109,7 +109,11 @@ async fn act(runner: &mut Runner, command: &Command, argument: &str) -> Result<S
                 None => (false, argument),
             };
             let target = Some(Path::new(unquoted(name))).filter(|p| !p.as_os_str().is_empty());
-            runner.send_to(target, command.action == Action::Once, force)?;
+            let once = command.action == Action::Once;
+            if target.is_none() && (once || force) {
+                return Err(Failure::Query("a name is missing, expected .once FILE or .output FILE".into()));
+            }
+            runner.send_to(target, once, force)?;
         }
         Action::Last => return look::last(runner, argument).await,
         Action::MaxRows
