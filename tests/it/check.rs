@@ -50,6 +50,8 @@ fn what_could_not_be_looked_at_is_no_failed_assertion() {
     assert_eq!(check(unreadable, &[]).code, Some(3));
     for (suite, message) in [
         ("", "holds no assertion"),
+        ("onlyif mysql\nquery I\nSELECT 1\n----\n2\n", "no assertion was looked at"),
+        ("halt\n\nstatement ok\nSELECT 1\n", "no assertion was looked at"),
         ("query I rowsort a b c\nSELECT 1\n", "nightly.slt:1"),
         ("system ok\ntouch x\n\nstatement ok\nSELECT 1\n", "system is not allowed here"),
     ] {

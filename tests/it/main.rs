@@ -13,6 +13,7 @@ mod docs;
 #[cfg(unix)]
 mod inputs;
 mod library;
+mod limits;
 mod memscope;
 mod over_rows;
 mod overview;

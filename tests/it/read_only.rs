@@ -188,3 +188,45 @@ fn input_is_never_a_target() {
     assert_eq!(run(&[data, "-q", "-c", &once]).code, Some(1));
     assert_eq!(place.sum(), before);
 }
+
+/// Commands that write do so no more than statements do.
+#[test]
+fn files_for_results_are_refused() {
+    let place = Place::new();
+    let before = place.sum();
+    for command in [".once", ".output", ".once --force", ".output --force"] {
+        for name in ["old.csv", "new.csv"] {
+            let script = place.real(&format!("{command} {{tmp}}/{name}\nSELECT 1"));
+            let done = run(&["--read-only", "-q", "-c", &script]);
+            assert!(done.stderr.contains("read-only: the file "), "{script}: {done:?}");
+            // Where results are one object none of them goes to a file, even if files may be written.
+            for flags in [&["--agent"][..], &["--agent", "--allow-write"]] {
+                let done = run(&[flags, &["-c", &script]].concat());
+                assert_eq!(done.code, Some(1), "{script}: {done:?}");
+            }
+            assert_eq!(place.sum(), before, "{script}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn input_behind_a_link_is_no_target_either() {
+    let place = Place::new();
+    let csv = walkdir::WalkDir::new(place.sample.path())
+        .into_iter()
+        .flatten()
+        .find(|e| e.file_name() == "operator_memory.csv")
+        .unwrap()
+        .into_path();
+    std::os::unix::fs::symlink(csv, place.scratch.path().join("l.csv")).unwrap();
+    let before = place.sum();
+    for sql in [
+        "CREATE UNBOUNDED EXTERNAL TABLE t (a INT) STORED AS CSV LOCATION '{tmp}/l.csv'; INSERT INTO t VALUES (5)",
+        "COPY (SELECT 1 a) TO '{tmp}/l.csv' OPTIONS (overwrite 'true')",
+    ] {
+        let done = run(&["-q", "--force", "-c", &place.real(sql)]);
+        assert!(done.stderr.contains("input data is never written"), "{sql}: {done:?}");
+        assert_eq!(place.sum(), before, "{sql}");
+    }
+}

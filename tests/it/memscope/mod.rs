@@ -250,3 +250,34 @@ fn a_file_of_another_user_is_said_to_be_one() {
         assert!(done.stdout.contains("false,") && done.stdout.contains("Permission denied"), "{done:?}");
     }
 }
+
+#[test]
+fn a_packed_file_beside_others_is_a_problem() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/memscope/train_leak");
+    for name in ["gz", "csv.GZ", "CSV", "csv.zst"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut packed = None;
+        for entry in walkdir::WalkDir::new(sample) {
+            let entry = entry.unwrap();
+            let to = dir.path().join(entry.path().strip_prefix(sample).unwrap());
+            if entry.file_type().is_dir() {
+                fs::create_dir_all(to).unwrap();
+                continue;
+            }
+            fs::copy(entry.path(), &to).unwrap();
+            if packed.is_none() && entry.file_name().to_string_lossy().starts_with("memscope_dump_") {
+                let plain = to.file_name().unwrap().to_string_lossy().into_owned();
+                let new = if name == "gz" { to.with_extension("csv.gz") } else { to.with_extension(name) };
+                fs::rename(&to, new).unwrap();
+                packed = Some(plain);
+            }
+        }
+        let plain = packed.unwrap();
+        let path = dir.path().display();
+        let strict = run(&["-q", "-c", &format!("SELECT count(*) FROM memscope_events('{path}')")]);
+        assert_eq!(strict.code, Some(3), "{name}: {strict:?}");
+        assert!(strict.stderr.contains(&format!("expected {plain}")), "{name}: {strict:?}");
+        let told = rows(&format!("SELECT message FROM diagnostics('{path}') WHERE entry = 'problem'"));
+        assert!(told.len() == 1 && told[0].contains(&plain), "{name}: {told:?}");
+    }
+}
