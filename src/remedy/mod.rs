@@ -6,10 +6,10 @@
 mod grouping_sets;
 mod growing_functions;
 mod in_among_nulls;
+mod keys;
 mod outer_joins;
 mod same_names;
 mod unclaimed;
-mod unnest_keys;
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use datafusion::prelude::SessionContext;
 
 use grouping_sets::GroupingSets;
 use in_among_nulls::InAmongNulls;
+pub use keys::changes_nothing;
+use keys::{PlanWithoutNodes, RelationsWithoutKeys, WithoutMistakenKeys};
 use outer_joins::OuterJoins;
 use same_names::FiltersByName;
-pub use unnest_keys::changes_nothing;
-use unnest_keys::{PlanWithoutNodes, RelationsWithoutKeys, UnnestWithoutKeys};
 
 /// Adds all of them to a session, once.
 ///
@@ -41,7 +41,7 @@ pub fn apply(context: &SessionContext) -> Result<()> {
     let rules = FiltersByName::guard(state.physical_optimizers().iter().cloned());
     let rules = first.into_iter().chain(rules).collect();
     let analyzers: [Arc<dyn AnalyzerRule + Send + Sync>; 2] =
-        [Arc::new(InAmongNulls), Arc::new(UnnestWithoutKeys)];
+        [Arc::new(InAmongNulls), Arc::new(WithoutMistakenKeys)];
     let analyzers = state.analyzer().rules.iter().cloned().chain(analyzers).collect();
     let planner = Arc::new(PlanWithoutNodes::new(Arc::clone(state.query_planner())));
     let id = state.session_id().to_owned();

@@ -287,13 +287,14 @@ fn middle(text: &[u8], form: Form) -> Option<(Middle<'_>, &[u8])> {
     if !none && (pointer.first() == Some(&b'-') || number::integer(pointer).is_none()) {
         return None;
     }
-    Some((Middle { time: time.cast_signed(), pid, tid, device, pointer }, rest))
+    // A number beyond 63 bits is none that a clock or a system gives.
+    Some((Middle { time: i64::try_from(time).ok()?, pid, tid, device, pointer }, rest))
 }
 
 #[inline]
 fn number_or_none(text: &[u8]) -> Option<(Option<i64>, &[u8])> {
     match number::leading(text) {
-        Some((value, rest)) => Some((Some(value.cast_signed()), rest)),
+        Some((value, rest)) => Some((Some(i64::try_from(value).ok()?), rest)),
         None => Some((None, text.strip_prefix(b"N/A")?)),
     }
 }

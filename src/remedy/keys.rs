@@ -1,8 +1,10 @@
-//! Nothing is known below UNNEST about keys.
+//! Nothing is known about keys below UNNEST, nor between a join and the groups above it.
 //!
 //! An aggregate has one row for each value of what it is grouped by, so its other columns follow from
 //! those. DataFusion 55 takes that for true above an UNNEST too, which makes several rows of one: groups
 //! by such a column and by more come apart or together, DISTINCT is left out, and sorts lose columns.
+//! Groups by the key of one side of a join, and by a column of the other side, are taken for groups by the key
+//! alone, with the same consequences.
 //!
 //! Grouping uses that knowledge while a query is planned, so relations lose it before that; the rest is
 //! used later, so plans lose it as a whole. What hides it is a node that takes it from its input. It exists
@@ -25,7 +27,7 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
-use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
+use datafusion::logical_expr::{Distinct, Expr, Extension, LogicalPlan, UserDefinedLogicalNodeCore};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::TableFactor;
@@ -112,25 +114,58 @@ fn has_keys(plan: &LogicalPlan) -> bool {
     !plan.schema().functional_dependencies().is_empty()
 }
 
-fn unnests_keys(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Unnest(unnest) if has_keys(&unnest.input))
+/// Whether what this node makes of the keys of its input is wrong.
+fn mistakes_keys(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Unnest(unnest) => has_keys(&unnest.input),
+        LogicalPlan::Aggregate(aggregate) => has_keys(&aggregate.input) && joins(&aggregate.input),
+        LogicalPlan::Distinct(distinct) => has_keys(distinct.input()) && joins(distinct.input()),
+        _ => false,
+    }
 }
 
-/// The plan without keys below any UNNEST in it.
+/// Whether the rows are those of a join.
+fn joins(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Join(_) => true,
+        LogicalPlan::Filter(_)
+        | LogicalPlan::Projection(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Limit(_)
+        | LogicalPlan::Window(_) => plan.inputs().into_iter().any(joins),
+        _ => false,
+    }
+}
+
+/// The plan without keys where they are mistaken.
 fn hide(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
-        found |= unnests_keys(node);
+        found |= mistakes_keys(node);
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     if !found {
         return Ok(Transformed::no(plan));
     }
     plan.transform_up_with_subqueries(|node| {
+        let without = |input: Arc<LogicalPlan>| WithoutKeys::node(Arc::unwrap_or_clone(input)).map(Arc::new);
+        let mistaken = mistakes_keys(&node);
         let node = match node {
-            LogicalPlan::Unnest(mut unnest) if has_keys(&unnest.input) => {
-                unnest.input = Arc::new(WithoutKeys::node(Arc::unwrap_or_clone(unnest.input))?);
+            LogicalPlan::Unnest(mut unnest) if mistaken => {
+                unnest.input = without(unnest.input)?;
                 LogicalPlan::Unnest(unnest)
+            }
+            LogicalPlan::Aggregate(mut aggregate) if mistaken => {
+                aggregate.input = without(aggregate.input)?;
+                LogicalPlan::Aggregate(aggregate)
+            }
+            LogicalPlan::Distinct(Distinct::All(input)) if mistaken => {
+                LogicalPlan::Distinct(Distinct::All(without(input)?))
+            }
+            LogicalPlan::Distinct(Distinct::On(mut on)) if mistaken => {
+                on.input = without(on.input)?;
+                LogicalPlan::Distinct(Distinct::On(on))
             }
             node => node,
         };
@@ -141,15 +176,15 @@ fn hide(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// Hides the keys of plans, as the last of the rules that analyze them.
 #[derive(Debug)]
-pub(super) struct UnnestWithoutKeys;
+pub(super) struct WithoutMistakenKeys;
 
-impl AnalyzerRule for UnnestWithoutKeys {
+impl AnalyzerRule for WithoutMistakenKeys {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         Ok(hide(plan)?.data)
     }
 
     fn name(&self) -> &str {
-        "unnest_without_keys"
+        "without_mistaken_keys"
     }
 }
 
